@@ -68,8 +68,8 @@ struct slc_conflict_choice {
     struct slc_conflict_cost spare;
 };
 
-/* One MTTKRP: M(i, r) = sum over nonzeros x with coordinate i in `mode` of x * product over m !=
- * mode of A(m)(i_m, r) ([Kolda2009] section 2.6). */
+/* One MTTKRP: M(i, r) = sum of (x * product of A(m)(i_m, r) over m != mode) over the nonzeros x
+ * with coordinate i in `mode` ([Kolda2009] section 2.6). */
 struct slc_mttkrp_job {
     unsigned order;
     unsigned mode;      /* 0-based */
@@ -153,9 +153,9 @@ struct slc_backend_ops {
      * concurrently, each with its own tile view. Under SLC_CONFLICT_ORDERED every tile of the
      * layout is passed exactly once, and a worker starts a tile only after all earlier tiles were
      * started; the call may wait for these tiles. Under SLC_CONFLICT_COLUMNS every worker is passed
-     * every tile once. Under SLC_CONFLICT_ROWS any worker may pass the tiles of a partition, but
-     * one after another and in ascending order. After an error in any tile the engine calls
-     * mttkrp_abort before it joins the workers. */
+     * every tile once. Under SLC_CONFLICT_ROWS any worker may add the tiles of a partition, but
+     * the tiles must be added one after another, in ascending order. After an error in any tile the
+     * engine calls mttkrp_abort before it joins the workers. */
     enum slc_status (*mttkrp_tile)(struct slc_backend *backend,
                                    unsigned worker,
                                    struct slc_tile_view *tile,
@@ -239,9 +239,9 @@ struct slc_backend_ops {
      * later MTTKRPs. With these factors the function may choose the order of a replica by timing;
      * the last bits of results depend on that order. If `factors` is NULL, the order depends only
      * on the tensor, so that results for equal tensors have equal bits. `stop` (may be NULL) is
-     * checked before each replica. Errors: SLC_ERR_USAGE if tiles are missing or were passed twice,
-     * without replica_begin, and for factors of another shape; SLC_ERR_INTERRUPTED by `stop`;
-     * SLC_ERR_MEMORY, SLC_ERR_SYSTEM. After an error the device holds no replicas. */
+     * checked before each replica. Errors: SLC_ERR_USAGE without replica_begin, if tiles are
+     * missing or were passed twice, and for factors of another shape; SLC_ERR_INTERRUPTED by
+     * `stop`; SLC_ERR_MEMORY, SLC_ERR_SYSTEM. After an error the device holds no replicas. */
     enum slc_status (*replica_end)(struct slc_backend *backend,
                                    const struct slc_matrix *factors,
                                    const struct slc_stop *stop,

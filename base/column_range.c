@@ -1,5 +1,5 @@
-/* Finds the range of an array. The loop is also compiled for AVX-512, which makes it four times as
- * fast. */
+/* Finds the smallest and the largest number of an array. The loop is also compiled for AVX-512,
+ * which makes it four times as fast. */
 #include "base/column_range.h"
 
 #include "base/memory/checked.h"

@@ -104,8 +104,8 @@ struct slc_device_job {
     unsigned mode;
     /* Used with `deterministic`: sqrt(nnz) ||X||, an upper bound on the sum of the magnitudes of
      * any set of values. If the bound is too small, sums overflow and wrap around. A caller that
-     * read ||X|| from a file must therefore compare its square with slc_device_stats.squares before
-     * it uses the output. */
+     * read ||X|| from a file must therefore compare ||X||^2 with slc_device_stats.squares before it
+     * uses the output. */
     double magnitude;
     /* True if the job also copies blocks that are not resident. Resident blocks are then computed
      * in several launches, and copied blocks are computed between these launches. */
@@ -152,7 +152,7 @@ struct slc_device_stats {
     /* bytes of resident blocks, counted each time that a block was computed */
     uint64_t resident_bytes;
     uint64_t bytes_to_device, bytes_to_host; /* bytes of all other copies */
-    uint64_t factor_bytes_to_host; /* part of bytes_to_host: rows of factors and outputs */
+    uint64_t factor_bytes_to_host; /* bytes of rows of factors and outputs in bytes_to_host */
     uint64_t bytes_from_devices;   /* rows of factors and outputs read from other devices */
     /* Seconds during which the device copied at least one block (copy), ran at least one kernel
      * (compute), or did either (busy). Overlapping work of several streams counts once, so that
@@ -213,7 +213,7 @@ struct slc_device_memory_ops {
 
 /* Operations that compute an MTTKRP ([Kolda2009] section 2.6). */
 struct slc_device_job_ops {
-    /* Starts a job with a zero output. Errors: SLC_ERR_SYSTEM; SLC_ERR_USAGE if a call of an
+    /* Starts a job and zeroes its output. Errors: SLC_ERR_SYSTEM; SLC_ERR_USAGE if a call of an
      * earlier job failed and resident blocks may be lost. The caller must then open the device
      * again. */
     enum slc_status (*begin)(struct slc_device *device,
@@ -354,8 +354,8 @@ struct slc_device_product_ops {
      * (slc_tile_view.describe). The block may be in any host memory and is borrowed until the call
      * returns with the sums.
      *
-     * Math: y(f, r) = sum over the nonzeros x of fiber f of x * product of U_n(i_n, r) over the
-     * modes n with a matrix ([Kolda2009] section 2.5, with transposed matrices). A fiber is a run
+     * Math: y(f, r) = sum of (x * product of U_n(i_n, r) over the modes n with a matrix) over the
+     * nonzeros x of fiber f ([Kolda2009] section 2.5, with transposed matrices). A fiber is a run
      * of consecutive nonzeros of the tile that agree in all remaining modes (if no mode remains,
      * the whole tile). Fibers are returned in the order of the tile. If the layout keeps fibers
      * whole, each fiber occurs once, except that the last fiber of a tile may continue in the next
@@ -408,7 +408,7 @@ struct slc_device_maker {
      * this ordinal is destroyed. */
     void (*release)(unsigned ordinal);
     /* Creates a description of a device from the name of a chip, for plans on any machine.
-     * Ownership: the caller destroys the device; release does not apply. */
+     * Ownership: the caller destroys the device; `release` is only for real devices. */
     enum slc_status (*describe)(const char *name,
                                 uint64_t memory_bytes,
                                 struct slc_device **device,

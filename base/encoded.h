@@ -40,7 +40,7 @@ enum {
     /* Maximum number of steps that gather the bits of a 64-bit word (struct slc_compress). */
     SLC_COMPRESS_STEPS = 6,
     /* For every encoding, decoding can start at each nonzero whose number within its tile is a
-     * multiple of this. */
+     * multiple of this number. */
     SLC_RUN_NNZ = SLC_BASE_NNZ
 };
 
@@ -120,8 +120,8 @@ struct slc_encoded_tile {
 
     /* Values at values_at, by `form`. CONSTANT has one f64 for all nonzeros. INTEGER adds `low` to
      * patched numbers, which `integers` describes. DICTIONARY has indices of `index_width` bits,
-     * and dictionary_count f64 at dictionary_at. F32 and F64 have an array. *_LZ4 have byte planes,
-     * in the expanded bytes if lz4.bytes is not 0, otherwise in the block. */
+     * and a dictionary of dictionary_count f64 at dictionary_at. F32 and F64 have an array. *_LZ4
+     * have byte planes, in the expanded bytes if lz4.bytes is not 0, otherwise in the block. */
     uint64_t values_at;
     uint32_t dictionary_at, dictionary_count, index_width;
     int64_t low;

@@ -168,7 +168,7 @@ int slc_coords_compare(unsigned order,
                        const uint64_t *b)
 {
     const uint64_t below = (UINT64_C(1) << run.bits) - 1;
-    uint64_t top = 0; /* the XOR of coordinates whose highest bit is at the highest level so far */
+    uint64_t top = 0; /* difference in `mode`, the mode with the highest different bit so far */
     unsigned mode = run.mode;
 
     for (unsigned n = 0; n < order; n++) {

@@ -43,7 +43,7 @@ enum slc_status slc_key_moves_between(struct slc_key_moves *moves,
                                       const struct slc_key_layout *to,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Returns the position of bit `bit` of mode n in keys. Needs: the mode has this bit. */
+/* Returns the position in keys of bit `bit` of mode n. Needs: the mode has this bit. */
 unsigned slc_key_bit_position(const struct slc_key_layout *layout, unsigned n, unsigned bit);
 
 /* Converts a key. Needs: `two_words` equals moves->two_words. The compiler specializes the loop if

@@ -30,8 +30,8 @@ struct slc_solver {
 /* Sums over all rows of the updated factor, computed from its numbers after rounding to its type.
  * The caller owns the arrays. */
 struct slc_update_sums {
-    /* R x R: factor^T factor; an element is not finite if a number of one of its columns is not
-     * finite */
+    /* R x R: factor^T factor; element (r, s) is not finite if column r or s of the factor has a
+     * number that is not finite */
     double *gram;
     double *largest; /* R: largest magnitude per column, without NaN */
     double *inner;   /* R: sum over i of mttkrp(i, r) * factor(i, r) */

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 enum {
-    /* Maximum number of spans that may arrive out of order; gpu/device/state.h asserts that it
-     * suffices. */
+    /* Maximum number of spans that may arrive out of order; gpu/device/state.h asserts that the
+     * operations of a device do not exceed it. */
     SLC_SPANS_PENDING = 256
 };
 

@@ -40,8 +40,8 @@ struct described {
     uint64_t budget_bytes;
 };
 
-/* Returns the memory of a chip. A GB of data sheets is 10^9 bytes. Drivers report between that
- * number of GB and the same number of GiB. */
+/* Returns the memory of a chip. A GB of data sheets is 10^9 bytes. For a chip of N GB, drivers
+ * report between N * 10^9 and N * 2^30 bytes. */
 static uint64_t memory_bytes(const struct chip *chip)
 {
     return chip->memory_gb * UINT64_C(1000000000);

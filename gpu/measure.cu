@@ -66,9 +66,9 @@ __global__ static void __launch_bounds__(THREADS)
     }
 }
 
-/* Returns a pseudo-random row for a number, by two rounds of multiplication and shift. The result
- * is scaled to the number of rows by the upper half of a product, because a remainder would take
- * longer than the load. */
+/* Returns a pseudo-random row for a number, by two rounds of multiplication and shift. The row is
+ * the upper half of the product of these random bits and the number of rows, because a remainder
+ * would take longer than the load. */
 __device__ static inline uint32_t drawn_row(uint64_t number, uint32_t rows)
 {
     uint32_t x = ((uint32_t)number ^ (uint32_t)(number >> 32)) * 0x9e3779b9U;

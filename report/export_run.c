@@ -22,7 +22,7 @@ enum { UNTOUCHED_BYTES = 4 << 20, READER_BYTES = 320 << 10 };
 struct exported {
     const struct slc_export_run_options *options;
     const struct slc_files *files;
-    struct slc_run_folder run; /* only the shape, for a model in memory */
+    struct slc_run_folder run; /* for a model in memory, only the shape is set */
     struct slc_model_view model;
     struct slc_model_work work;
     struct slc_run_names names; /* names of indices, used for CSV */

@@ -23,9 +23,9 @@ enum {
     /* Maximum bytes of memory per byte of JSON. A number of two characters needs a node and an
      * element of a list, and a short member needs even more. */
     JSON_FACTOR = 48,
-    /* Maximum number of bands of all pictures together, to limit the size of a page, and of one
-     * picture. */
+    /* Maximum number of bands of all pictures together, which limits the size of a page. */
     ALL_BANDS = 24576,
+    /* Smallest and largest number of bands of one picture. */
     LEAST_BANDS = 24,
     MOST_BANDS = 160
 };
@@ -98,7 +98,8 @@ static enum slc_status read_folder(struct run_report *report, struct slc_error *
     enum slc_status status = slc_saved_run_find(folder, &saved, err);
 
     SLC_THEN(status, slc_run_folder_find(folder, &results, err));
-    /* If there are neither results nor a checkpoint, this call reports what is missing. */
+    /* Without a checkpoint, slc_run_folder_read is called even if there are no results, because its
+     * error states what is missing. */
     SLC_TRY(status);
     if ((results || !saved)) {
         SLC_TRY(slc_run_folder_read(NULL, folder, &report->run, err));

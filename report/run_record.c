@@ -184,8 +184,8 @@ static json_t *checkpoint(const struct slc_run_facts *facts)
     return object;
 }
 
-/* Returns a reference to `value`, because a copy of many iterations would be large, or null if
- * `value` is NULL. */
+/* Returns a reference to `value`, or null if `value` is NULL. A copy of many iterations would be
+ * large. */
 static json_t *shared(json_t *value)
 {
     return value != NULL ? json_incref(value) : json_null();

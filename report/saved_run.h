@@ -19,7 +19,7 @@ struct slc_saved_run {
 };
 
 /* Sets *found to true if there is a checkpoint at `path`: a file, or a folder with checkpoint
- * files. Errors: errors of the system. */
+ * files. Errors: SLC_ERR_MEMORY, and errors of the operating system if it cannot check a path. */
 enum slc_status
 slc_saved_run_find(const char *path, bool *found, struct slc_error *err) SLC_NODISCARD;
 
@@ -38,8 +38,8 @@ void slc_saved_run_close(struct slc_saved_run *run);
  * calendar. */
 const char *slc_saved_run_written(uint64_t seconds, char *text, size_t bytes);
 
-/* Describes the checkpoint except the factors as JSON, with "schema" "sluice-checkpoint-1".
- * Ownership: the caller releases *ret_object. Errors: SLC_ERR_MEMORY. */
+/* Describes the checkpoint, without its factors, as a JSON object with "schema"
+ * "sluice-checkpoint-1". Ownership: the caller releases *ret_object. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_saved_run_json(const struct slc_saved_run *run,
                                    json_t **ret_object,
                                    struct slc_error *err) SLC_NODISCARD;

@@ -163,8 +163,8 @@ remove_factors(const struct sweep *sweep, const struct slc_sweep_run *run, struc
     return SLC_OK;
 }
 
-/* Returns the remaining seconds of the sweep, a small positive number if none remain. 0 means no
- * limit. */
+/* Returns the seconds that the sweep has left, or 0 if there is no limit. If no time is left,
+ * returns a small positive number instead of 0. */
 static double seconds_left(const struct sweep *sweep)
 {
     const double limit = sweep->options->max_seconds;

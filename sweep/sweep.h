@@ -1,6 +1,7 @@
-/* A sweep: decompositions of one store with several ranks or seeds. Each run has a folder in the
- * folder of the sweep (r16-seed3), with the results and the checkpoint of the run. sweep.json
- * records the completed runs, so that a sweep continues when it is started again. */
+/* Runs sweeps. A sweep consists of decompositions of one store with several ranks or seeds. Each
+ * run has a folder in the folder of the sweep (r16-seed3), with the results and the checkpoint of
+ * the run. sweep.json records the completed runs, so that a sweep continues when it is started
+ * again. */
 #ifndef SLC_REPORT_SWEEP_H
 #define SLC_REPORT_SWEEP_H
 
@@ -30,7 +31,8 @@ struct slc_sweep_options {
     const uint32_t *ranks;
     unsigned rank_count;
     uint64_t runs; /* number of runs per rank */
-    uint64_t seed; /* seed of the first run of each rank; the others have seed + 1, seed + 2, .. */
+    /* seed of the first run of each rank; the other runs have seed + 1, seed + 2, .. */
+    uint64_t seed;
     bool keep_all; /* true: keep the factors of all runs; false: of the best run per rank */
     enum slc_consistency consistency;
     bool restart;
@@ -64,7 +66,7 @@ enum slc_sweep_end {
 
 /* Computes the missing runs of a sweep. Fills in *record, which must be empty, and, if the sweep is
  * complete, *suggestion. The caller must call slc_sweep_record_destroy, also after an error.
- * Errors: SLC_ERR_USAGE if ranks, runs and seed are out of range, or the folder has a sweep with
+ * Errors: SLC_ERR_USAGE if ranks, runs or seed are out of range, or if the folder has a sweep with
  * other options; SLC_ERR_IO if another process uses the folder; the errors of `prepare`, of reading
  * and writing the record, and of slc_sweep_compare_rank. */
 enum slc_status slc_sweep(const struct slc_sweep_options *options,
@@ -84,8 +86,8 @@ struct slc_sweep_method {
     uint64_t holdout_seed;
 };
 
-/* Returns an object of texts: the options `method` and the properties that identify the tensor. A
- * sweep resumes only if these texts match. Returns NULL if there is no memory. */
+/* Returns a JSON object of strings: the options `method` and the properties that identify the
+ * tensor. A sweep resumes only if these texts match. Returns NULL if there is no memory. */
 json_t *slc_sweep_identity(const struct slc_manifest *manifest,
                            const struct slc_sweep_method *method);
 

@@ -50,8 +50,8 @@ struct slc_sweep_suggestion {
 
 /* Suggests the largest rank whose best run has a good core consistency and whose runs agree. If
  * there is no such rank, suggests the largest rank whose runs agree. Runs that were not compared
- * agree according to the first rule, but not according to the second. Needs: a record with a
- * run. */
+ * count as agreeing for the first of these suggestions, but not for the second. Needs: a record
+ * with a run. */
 void slc_sweep_suggest(const struct slc_sweep_record *record,
                        struct slc_sweep_suggestion *suggestion);
 

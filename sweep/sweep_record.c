@@ -219,7 +219,7 @@ static bool get_flag(struct parse *parse, const json_t *object, const char *name
     return json_is_true(value);
 }
 
-/* Copies a text of printable ASCII to `out_bytes` bytes at `out`. */
+/* Copies the text of a member, which must be printable ASCII, to the `out_bytes` bytes at `out`. */
 static void get_text(struct parse *parse,
                      const json_t *object,
                      const char *name,

@@ -1,5 +1,6 @@
-/* The record of a sweep, sweep.json: the completed runs, so that the sweep can continue, and the
- * results, so that programs can read them. The file is replaced atomically after every run. */
+/* Reads and writes sweep.json, the record of a sweep. The record has the completed runs, so that
+ * the sweep can continue, and the results, so that programs can read them. The file is replaced
+ * atomically after every run. */
 #ifndef SLC_REPORT_SWEEP_RECORD_H
 #define SLC_REPORT_SWEEP_RECORD_H
 
@@ -84,7 +85,7 @@ enum slc_status slc_sweep_record_write(const char *path,
                                        json_t *suggestion,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* Fails if the identity of the record differs from `identity`, an object of texts. Errors:
+/* Fails if the identity of the record differs from `identity`, a JSON object of strings. Errors:
  * SLC_ERR_USAGE, whose message states the first difference. */
 enum slc_status slc_sweep_record_compare(const struct slc_sweep_record *record,
                                          json_t *identity,

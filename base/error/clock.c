@@ -40,7 +40,8 @@ uint64_t slc_clock_ns(void)
             returned_ns = now > returned_ns ? now : returned_ns;
             return returned_ns;
         }
-        /* If several threads detect the jump, only one adds it; all compute the time again. */
+        /* If several threads detect the jump, only one of them adds it to lost_ns. All of them
+         * compute the time again. */
         (void)atomic_compare_exchange_strong(&lost_ns, &lost, lost + (latest - now));
     }
 }

@@ -71,7 +71,7 @@ uint64_t slc_buffer_footprint(uint64_t bytes, enum slc_pages pages)
 }
 
 /* Maps `bytes` bytes at a multiple of the huge page size. To get this alignment, it maps a larger
- * range and unmaps both ends. */
+ * range and unmaps the unaligned ends. */
 static void *map_aligned(uint64_t bytes)
 {
     uint64_t mapped_bytes = bytes + huge_page_bytes;

@@ -1,7 +1,7 @@
 /* Allocates memory. slc_malloc is for small objects. All memory whose size grows with the data
- * (slots, factors, outputs, sort areas) is a slc_buffer: anonymous pages, optionally huge pages,
- * which can be registered with io_uring or CUDA. Small allocations and buffers both use the fault
- * points of base/error/fault.h. */
+ * (slots, factors, outputs, sort areas) is a slc_buffer: a mapping of anonymous pages, optionally
+ * huge pages. A buffer can be registered with io_uring or CUDA. Small allocations and buffers both
+ * use the fault points of base/error/fault.h. */
 #ifndef SLC_BASE_MEMORY_H
 #define SLC_BASE_MEMORY_H
 

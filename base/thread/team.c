@@ -79,7 +79,7 @@ slc_team_run(unsigned workers, slc_team_fn *fn, void *context, struct slc_error 
     return slc_team_run_pool(workers, run_worker, &job, err);
 }
 
-/* Adjacent ranges of a loop that the workers of one NUMA node process first. */
+/* The part of a loop that the workers of one NUMA node process before any other part. */
 struct share {
     _Alignas(64) _Atomic uint64_t next;
     uint64_t end;
@@ -174,7 +174,7 @@ enum slc_status slc_team_for(unsigned workers,
     range.share_count = slc_team_shares(workers, count, range.grain, ends);
     for (unsigned n = 0; n < range.share_count; n++) {
         atomic_init(&range.shares[n].next, n > 0 ? ends[n - 1] : 0);
-        /* The first share_count elements were set above.
+        /* slc_team_shares set the first share_count elements of `ends`.
          * NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
         range.shares[n].end = ends[n];
     }

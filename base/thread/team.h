@@ -5,7 +5,7 @@
  * - for a team within a team, and in a forked child,
  * - if the library was built without OpenMP, as for ThreadSanitizer, which does not support
  *   OpenMP's barriers.
- * SLUICE_TEAM=openmp or SLUICE_TEAM=pool in the environment overrides the first rule.
+ * SLUICE_TEAM=openmp or SLUICE_TEAM=pool in the environment overrides the first of these rules.
  *
  * If the calling thread has a placement (base/topology/placement.h), the workers of a team are
  * bound according to it, unless the team is larger than the placement. When the team has ended, the

@@ -100,7 +100,7 @@ static void pause_briefly(void)
 #endif
 }
 
-/* Polls for a job after job number `seen`. */
+/* Polls, for a short time, until a job after job number `seen` starts. */
 static void look_for_job(uint64_t seen)
 {
     for (unsigned i = 0; i < LOOKS && __atomic_load_n(&pool.jobs, __ATOMIC_RELAXED) == seen; i++) {
@@ -108,7 +108,7 @@ static void look_for_job(uint64_t seen)
     }
 }
 
-/* Polls until the other workers have returned. */
+/* Polls, for a short time, until the other workers have returned. */
 static void look_for_end(void)
 {
     for (unsigned i = 0; i < LOOKS && __atomic_load_n(&pool.running, __ATOMIC_RELAXED) > 0; i++) {

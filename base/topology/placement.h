@@ -22,7 +22,7 @@
  * it, so one busy processor can delay all workers. An unbound thread may run on a node that does
  * not hold its memory. */
 enum slc_pin {
-    SLC_PIN_AUTO, /* ALWAYS for several NUMA nodes and a worker for every core, else NEVER */
+    SLC_PIN_AUTO, /* ALWAYS if there are several NUMA nodes and a worker per core, else NEVER */
     SLC_PIN_NEVER,
     SLC_PIN_ALWAYS /* bound unless there are more workers than processors */
 };

@@ -39,7 +39,7 @@ static bool copy_processors(hwloc_topology_t machine, struct slc_topology *topol
             continue;
         }
         known = known && node < SLC_MAX_NODES;
-        /* Some systems provide no information about cores. */
+        /* `core` is NULL on systems that provide no information about cores. */
         topology->processors[topology->processor_count++] = (struct slc_processor){
             .number = (uint16_t)processor->os_index,
             .core = (uint16_t)(core != NULL ? core->logical_index : processor->logical_index),

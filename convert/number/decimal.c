@@ -90,11 +90,45 @@ static bool cut_digits(const struct notation *n, int power, slc_i128 *units, boo
     return *units == 0 || weight <= power || raise_power(units, weight - power, LARGE_DIGITS);
 }
 
+/* Does the same as slc_decimal_floor_long for numbers with a sign, up to 18 digits and a point, if
+ * the result has up to 18 digits too. Returns false for other text, which may be a number. */
+static bool floor_of_digits(const char *text, size_t bytes, int power, slc_i128 *units)
+{
+    const char *p = text + (bytes > 0 && (*text == '-' || *text == '+')), *end = text + bytes;
+    const char *point = NULL, *begin = p;
+    uint64_t digits = 0;
+
+    for (; p < end; p++) {
+        const unsigned digit = (unsigned)(unsigned char)*p - '0';
+
+        if (digit <= 9) {
+            digits = 10 * digits + digit;
+        } else if (*p == '.' && point == NULL) {
+            point = p;
+        } else {
+            return false;
+        }
+    }
+    const int count = (int)(end - begin) - (point != NULL);
+    const int more = -power - (point != NULL ? (int)(end - point) - 1 : 0);
+    if (count < 1 || count > 18 || more < -18 || count + more > 18) {
+        return false;
+    }
+    const uint64_t scale = slc_powers_of_ten[more < 0 ? -more : more];
+    const uint64_t whole = more < 0 ? digits / scale : digits * scale;
+    *units =
+        *text == '-' ? -(slc_i128)whole - (more < 0 && whole * scale != digits) : (slc_i128)whole;
+    return true;
+}
+
 bool slc_decimal_floor_long(const char *text, size_t bytes, int power, slc_i128 *units)
 {
     struct notation n;
     bool rest;
 
+    if (floor_of_digits(text, bytes, power, units)) {
+        return true;
+    }
     if (read_notation(text, text + bytes, &n) != text + bytes || bytes == 0 ||
         !cut_digits(&n, power, units, &rest)) {
         return false;

@@ -12,8 +12,9 @@
 /* State of a comparison of every component of one model with every component of the other model. */
 struct slc_congruence {
     uint32_t rank;
-    unsigned modes;   /* number of modes added */
-    double *products; /* rank x rank; product over the added modes of |cosine| of two columns */
+    unsigned modes; /* number of modes added */
+    /* rank x rank; for each pair of columns, the product of |cosine| over the modes added */
+    double *products;
     double *norms[2]; /* product of the 2-norms of the columns of each component, for each model */
     double *scratch;  /* rank * (rank + 2) elements */
 };
@@ -28,17 +29,18 @@ void slc_congruence_destroy(struct slc_congruence *congruence);
  * plans. */
 uint64_t slc_congruence_memory_bytes(uint32_t rank);
 
-/* Adds a mode with its two factors. Shapes: both factors have the same number of rows and `rank`
- * columns, f64. Order: deterministic. Cost: 2 rows * rank^2 flops. */
+/* Adds a mode. `one` and `two` are the mode's factors in the two models. Shapes: both factors have
+ * the same number of rows and `rank` columns, f64. Order: deterministic. Cost: 2 rows * rank^2
+ * flops. */
 void slc_congruence_add(struct slc_congruence *congruence,
                         const struct slc_matrix *one,
                         const struct slc_matrix *two);
 
 /* Computes the factor match score after all modes have been added.
- * Math: the mean over components r of c(r, p(r)), where c(r, s) is the product over modes of
- * |cos(a_r, b_s)| times 1 - |la - lb| / max(la, lb) of their weights. la is lambda_one[r] times the
- * norms of the columns of component r, and lb is the same for component s of the other model. p is
- * the assignment with the largest mean, found exactly by the Hungarian method ([Kuhn1955]; shortest
+ * Math: the mean over components r of c(r, p(r)). c(r, s) is the product over modes of
+ * |cos(a_r, b_s)|, times 1 - |la - lb| / max(la, lb). The weight la is lambda_one[r] times the
+ * norms of the columns of component r; lb is the same for component s of the other model. p is the
+ * assignment with the largest mean, found exactly by the Hungarian method ([Kuhn1955]; shortest
  * augmenting paths as in [Jonker1987]). A zero component has c(r, s) = 0. A score of 1 means that
  * the models are equal except for order and signs. Shapes: `match` receives the `rank` numbers of
  * p, or is NULL. Cost: rank^3. Errors: SLC_ERR_MEMORY; *score is then unchanged. */
@@ -49,9 +51,9 @@ enum slc_status slc_congruence_score(struct slc_congruence *congruence,
                                      uint32_t *match,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Finds the assignment of columns to rows with the largest sum: match[row] is the column assigned
- * to a row, and each column is used once. Shapes: `gains` is size x size, row-major, finite;
- * `match` has `size` elements. Errors: SLC_ERR_MEMORY. */
+/* Finds the assignment of columns to rows with the largest sum of gains: match[row] is the column
+ * assigned to a row, and each column is used once. Shapes: `gains` is size x size, row-major,
+ * finite; `match` has `size` elements. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_assignment(uint32_t size,
                                const double *gains,
                                uint32_t *match,

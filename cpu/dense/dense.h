@@ -22,8 +22,8 @@ void slc_dense_end_blas_threads(void);
  * BLAS. */
 const char *slc_dense_library(void);
 
-/* Scratch that all functions with an argument `dense` share. Those that also have an argument
- * `worker` may run concurrently for different workers; the others must run alone. */
+/* Scratch that all functions with an argument `dense` share. If a function also has an argument
+ * `worker`, it may run concurrently for different workers; otherwise it must run alone. */
 struct slc_dense;
 
 /* Allocates scratch. Owns: slc_dense_destroy, which accepts NULL. Errors: SLC_ERR_MEMORY, also if

@@ -53,7 +53,7 @@ static const double *columns_f64(const struct slc_matrix *matrix,
     return panel;
 }
 
-/* Computes one block over one group of rows. */
+/* Computes one block of the Gram matrix, summed over one group of rows. */
 static void gram_piece(const struct gram_sweep *sweep, uint64_t piece, unsigned worker)
 {
     const struct slc_matrix *matrix = sweep->matrix;
@@ -135,8 +135,8 @@ enum slc_status slc_dense_gram(struct slc_dense *dense,
     sweep.pairs = sweep.blocks * (sweep.blocks + 1) / 2;
     SLC_TRY(
         slc_team_for(dense->workers, sweep.cut.groups * sweep.pairs, 1, gram_pieces, &sweep, err));
-    if (rank <
-        SLC_GRAM_BLOCK / 2) { /* needs only microseconds, so the other workers are not woken */
+    /* A small Gram matrix is added up in microseconds, so the other workers are not woken. */
+    if (rank < SLC_GRAM_BLOCK / 2) {
         add_groups(&sweep, 0, rank, 0);
         return SLC_OK;
     }

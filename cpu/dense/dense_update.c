@@ -153,7 +153,7 @@ static void update_groups_by_blocks(void *context, uint64_t first, uint64_t last
     }
 }
 
-/* Solves for `rows` rows of X, which are `x`, from the rows `m` of M. */
+/* Computes `rows` rows of X, at `x`, from the same rows of M, at `m`. */
 static void
 solve_panel(const struct slc_solver *solver, int rows, const double *m, double *x, int pitch)
 {

@@ -50,7 +50,8 @@ uint64_t slc_core_scratch_elements(unsigned order, uint32_t rank)
     return elements;
 }
 
-/* Multiplies the `count` numbers at `row` by each of the `rank` numbers at `by`, in place. */
+/* Replaces the `count` numbers at `row` with their count * rank products with the numbers at
+ * `by`. */
 static void multiply_kronecker(double *row, uint64_t count, const double *by, uint32_t rank)
 {
     /* The loop runs backwards, so that no element is overwritten before it is read. */
@@ -63,8 +64,8 @@ static void multiply_kronecker(double *row, uint64_t count, const double *by, ui
     }
 }
 
-/* Multiplies row[0] by the Kronecker product of the rows of nonzero `i` of the chunk in modes
- * [first, end). */
+/* Sets `row` to row[0] times the Kronecker product of matrix rows: for each mode in [first, end),
+ * the row that nonzero `i` of the chunk selects. */
 static void fill_row(const struct slc_tile_view *tile,
                      const struct slc_chunk_view *chunk,
                      uint32_t i,

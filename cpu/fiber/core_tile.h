@@ -1,5 +1,5 @@
 /* Projects a tensor by one small matrix per mode to its core, tile by tile:
- *   G(r1 .. rN) = sum over the nonzeros x of x * U1(i1, r1) * .. * UN(iN, rN)
+ *   G(r1 .. rN) = sum of (x * U1(i1, r1) * .. * UN(iN, rN)) over the nonzeros x
  * which is X x_1 U1^T .. x_N UN^T ([Kolda2009] section 2.5) and has R^N numbers for any tensor
  * size. */
 #ifndef SLC_CPU_CORE_TILE_H

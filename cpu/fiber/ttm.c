@@ -142,8 +142,8 @@ check_tile(const struct slc_ttm_job *job, const struct slc_tile_view *tile, stru
     return SLC_OK;
 }
 
-/* Divides a chunk, whose nonzeros may have any order, into runs, like next_fibers. The loop has no
- * branches, because runs are short. */
+/* Divides a chunk into runs, as next_fibers does, but accepts nonzeros in any order. The loop has
+ * no branches, because branches would be mispredicted with short runs. */
 static void find_runs(const struct slc_ttm_job *job,
                       const struct slc_chunk_view *chunk,
                       struct slc_ttm_output *output,

@@ -1,5 +1,5 @@
 /* Computes tensor times matrix (TTM) fiber by fiber; with one column, tensor times vector (SpTV):
- *   y(f, r) = sum over the nonzeros x of mode-n fiber f of x * U(i_n, r)
+ *   y(f, r) = sum of (x * U(i_n, r)) over the nonzeros x of mode-n fiber f
  * ([Kolda2009] section 2.5, with its matrix transposed). The result is semi-sparse: for each
  * nonempty fiber, its coordinates in the modes other than n and a dense row of R sums. The result
  * may exceed memory, so it is delivered in parts: a call processes a chunk of a tile and appends
@@ -24,8 +24,8 @@
 enum slc_ttm_form {
     /* Sums a run in registers, and then adds the sum of the run to its row once. */
     SLC_TTM_FIBERS,
-    /* Adds each nonzero to its row. [XPLAT] calls this form element-centric and compares it with
-     * others. */
+    /* Adds the product of each nonzero to its row. [XPLAT] calls this form element-centric and
+     * compares it with other forms. */
     SLC_TTM_ELEMENTS,
     SLC_TTM_FORMS
 };
@@ -35,8 +35,8 @@ struct slc_ttm_job {
     unsigned order;
     unsigned mode; /* n, from 0 */
     enum slc_ttm_form form;
-    /* true if tiles keep fibers of `mode` together; next_fibers is used if the tile has
-     * next_fibers */
+    /* true if tiles keep fibers of `mode` together; then the tile's next_fibers, if not NULL, reads
+     * the runs */
     bool fiber_tiles;
     const struct slc_matrix *matrix; /* U, dims[n] x R; a vector is a matrix of one column */
 };
@@ -59,7 +59,7 @@ struct slc_ttm_output {
     struct slc_buffer buffer;             /* memory of all arrays */
     /* starts of the runs of a chunk, followed by the end of the last run */
     uint32_t *begin;
-    /* not 0 for each nonzero whose fiber differs from the fiber of the previous nonzero */
+    /* one per nonzero of a chunk: not 0 if its fiber differs from the previous nonzero's fiber */
     uint32_t *differs;
     uint32_t *row_of; /* output row of each run, or of each nonzero with SLC_TTM_ELEMENTS */
     uint32_t *run_offset[SLC_MAX_ORDER]; /* offsets of the runs, for every mode except the job's */
@@ -68,9 +68,9 @@ struct slc_ttm_output {
 /* Returns the bytes that slc_ttm_output_create maps, or UINT64_MAX on overflow. */
 uint64_t slc_ttm_output_bytes(const struct slc_ttm_job *job, uint64_t capacity);
 
-/* Creates an empty output for `capacity` fibers, at least SLC_TTM_CHUNK_FIBERS + 1, so that a chunk
- * fits after a fiber that continues. Owns: slc_ttm_output_destroy, which accepts an all-zero
- * struct. Errors: SLC_ERR_MEMORY. */
+/* Creates an empty output for `capacity` fibers, at least SLC_TTM_CHUNK_FIBERS + 1: the fibers of a
+ * chunk, after an unfinished fiber of the previous chunk. Owns: slc_ttm_output_destroy, which
+ * accepts an all-zero struct. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_ttm_output_create(struct slc_ttm_output *output,
                                       const struct slc_ttm_job *job,
                                       uint64_t capacity,

@@ -1,6 +1,6 @@
 /* Computes MTTKRP over groups, for rows of one column. Included by group_set.c once per element
- * type. Even and odd nonzeros of a group have separate sums, because an addition takes longer than
- * the loads of a product. */
+ * type. Even and odd nonzeros of a group have separate sums, so that an addition need not wait for
+ * the previous addition. An addition takes longer than the loads of a product. */
 #define COLUMN_PASTE(name, type, log2)  name##_##type##_##log2
 #define COLUMN_EXPAND(name, type, log2) COLUMN_PASTE(name, type, log2)
 #define COLUMN(name)                    COLUMN_EXPAND(name, TYPE, ELEMENT_LOG2)

@@ -18,7 +18,7 @@ struct slc_group_span {
     unsigned varying; /* number of factors with a row per nonzero, at least 1 */
     /* number of all factors; factors `varying` and later have a row per group */
     unsigned factor_count;
-    bool long_groups; /* true if groups are long enough for several partial sums */
+    bool long_groups; /* true if groups are so long that several partial sums each are faster */
     /* Bytes from one row to the next of every factor; the bytes between rows of f64 sums follow
      * from this number. */
     uint64_t stride;
@@ -30,7 +30,8 @@ struct slc_group_span {
     unsigned char *output;
 };
 
-/* Adds the groups to the output, for the panel of columns at byte `column_bytes` of a row. */
+/* Adds the sums of the groups to the output, for the panel of columns at byte `column_bytes` of a
+ * row. */
 typedef void slc_group_fn(const struct slc_group_span *span, uint64_t column_bytes);
 
 enum { SLC_VARYING_CLASSES = 5 /* classes for 1, 2, 3, 4 and any number of varying modes */ };

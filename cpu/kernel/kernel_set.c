@@ -9,11 +9,11 @@
 #include "cpu/kernel/panel_widths.h"
 #include "cpu/kernel/set_names.h"
 
-/* Number of nonzeros by which rows are prefetched in advance: about 200 ns of work, which is the
- * time of a memory access with a page walk. Prefetching stays within a chunk's arrays, so a chunk
+/* Rows are prefetched this number of nonzeros in advance: about 200 ns of work, which is the time
+ * of a memory access with a page walk. Prefetching stays within a chunk's arrays, so a chunk
  * prefetches nothing for the next chunk. */
 #define PREFETCH_AHEAD 16
-/* Number of runs by which the rows that a run shares are prefetched in advance. */
+/* The rows that a run shares are prefetched this number of runs in advance. */
 #define RUNS_AHEAD 4
 
 #define ELEMENT      float

@@ -43,13 +43,13 @@ struct slc_fiber_span {
     uint32_t runs;
     unsigned factor_count; /* number of factors whose row a run shares */
     bool prefetch;
-    /* true if runs are long enough for several partial sums */
-    bool long_runs;
-    uint64_t stride;            /* see slc_mttkrp_span */
-    uint64_t row_bytes;         /* see slc_mttkrp_span */
-    const uint32_t *begin;      /* first nonzero of each run; runs + 1 elements */
-    const void *values;         /* one value per nonzero */
-    const uint32_t *run_offset; /* row of each nonzero in run_factor or, if NULL, in the output */
+    bool long_runs;        /* true if runs are so long that several partial sums each are faster */
+    uint64_t stride;       /* see slc_mttkrp_span */
+    uint64_t row_bytes;    /* see slc_mttkrp_span */
+    const uint32_t *begin; /* first nonzero of each run; runs + 1 elements */
+    const void *values;    /* one value per nonzero */
+    /* row of each nonzero: in run_factor or, if run_factor is NULL, in the output */
+    const uint32_t *run_offset;
     /* factor of the fibers' mode; NULL if the output has this mode */
     const unsigned char *run_factor;
     /* output row of each run; unused if run_factor is NULL */

@@ -195,8 +195,8 @@ COLUMN(scatter_runs)(const struct slc_fiber_span *span, unsigned count)
                 COLUMN(add_buffered)(span, shared, from, i);
                 from = i;
             }
-            /* Elements after the end belong to the next run, which overwrites these elements
-             * later. */
+            /* The store may exceed the end of the run; the next run overwrites these elements of
+             * `shared` later. */
             *(column_eight *)(void *)(shared + (i - from)) = (column_eight){
                 product, product, product, product, product, product, product, product};
         }

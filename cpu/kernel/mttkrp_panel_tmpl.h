@@ -1,8 +1,8 @@
 /* Computes MTTKRP over one panel of columns (panel_tmpl.h). Defines five functions: for 1, 2, 3, 4
  * and any number of factors. The sum of a row starts from the value in the output, and nonzeros are
  * added one by one in order. Therefore the result does not depend on the division of nonzeros into
- * chunks. It also does not depend on whether the sum of a run with the same output row stays in
- * registers (merge) or is written for each nonzero. */
+ * chunks. It also does not depend on whether the sum of consecutive nonzeros with the same output
+ * row stays in registers (merge) or is written for each nonzero. */
 #include "cpu/kernel/panel_product_tmpl.h"
 
 static inline __attribute__((always_inline)) void

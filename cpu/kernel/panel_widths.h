@@ -22,8 +22,8 @@
 #define WIDE_F64(prefix, class) , prefix##_##class##_f64_8
 #endif
 
-/* Lists the functions PREFIX_CLASS_TYPE_LOG2 of a type, indexed by the log2 of the width. The
- * element is NULL for widths smaller than an element or larger than the widest panel. */
+/* Lists the functions PREFIX_CLASS_TYPE_LOG2 of a type. The index is the log2 of the panel's width
+ * in bytes. The pointer is NULL for widths below one number or above the widest panel. */
 #define WIDTHS_F32(prefix, class)                                                                  \
     {                                                                                              \
         0, 0, prefix##_##class##_f32_2, prefix##_##class##_f32_3, prefix##_##class##_f32_4,        \

@@ -42,8 +42,8 @@
 #define SLC_FEW_FORMS 0
 #endif
 
-/* Defines a kernel of a table: a loop that is compiled once per class, for a constant number of
- * factors. */
+/* Defines a kernel of a table. Its loop is compiled separately for each class of the number of
+ * factors, so that this number is a constant. */
 #define KERNEL(name, type, ...)                                                                    \
     static void name(const struct type *span, uint64_t column)                                     \
     {                                                                                              \

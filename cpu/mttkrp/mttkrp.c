@@ -21,7 +21,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* Size of an output from which all workers together zero the output faster than one worker. */
+/* Minimum size of an output that all workers together zero faster than one worker. */
 #define LARGE_BYTES (UINT64_C(4) << 20)
 
 /* Number of nonzeros per chunk at R = 1. A nonzero then costs only a few loads, and small chunks
@@ -92,7 +92,7 @@ static void set_ones(struct slc_cpu_backend *cpu)
 static void reset_state(struct slc_cpu_backend *cpu)
 {
     const uint64_t stripe_bytes =
-        /* bytes of a stripe that are added to memory in about 2 us, while other workers may wait */
+        /* adding a stripe of this size to memory takes about 2 us, and other workers may wait */
         16384;
 
     memset(cpu->workers, 0, cpu->job.workers * sizeof cpu->workers[0]);
@@ -263,7 +263,8 @@ struct slc_columns slc_worker_columns(const struct slc_cpu_backend *cpu, unsigne
     return (struct slc_columns){begin, slc_min_u64(end, cpu->stride) - begin};
 }
 
-/* Adds the columns of a worker for a tile. A worker without columns does not decode the tile. */
+/* Adds a tile to the output, but only in the columns that belong to the worker. A worker without
+ * columns does not decode the tile. */
 static enum slc_status add_columns(struct slc_cpu_backend *cpu,
                                    unsigned worker,
                                    struct slc_tile_view *tile,

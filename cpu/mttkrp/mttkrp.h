@@ -29,14 +29,14 @@ struct slc_replica; /* cpu/replica/replica.h */
 
 enum {
     SLC_LOCK_STRIPES = 256,
-    /* Number of stripes of output rows, through which tiles pass one after another with
-     * SLC_CONFLICT_ORDERED. */
+    /* Number of stripes of output rows with SLC_CONFLICT_ORDERED: tiles add to each stripe one
+     * after another. */
     SLC_ORDER_STRIPES = 64
 };
 
 /* Bytes of output rows that a tile sums before the rows are committed, so that they fit in an L2
- * cache. Twice this size was not faster. With half this size, tiles that now use a window had to be
- * sorted (6.8 ns instead of 4.6 ns per nonzero, fb15k-237). */
+ * cache. Twice this size was not faster. Half this size was slower (6.8 ns instead of 4.6 ns per
+ * nonzero, fb15k-237), because more tiles exceeded the window and were sorted. */
 #define SLC_WINDOW_BYTES (UINT64_C(2) << 20)
 
 /* Sizes and offsets of one worker's scratch in bytes; offsets are page-aligned. */
@@ -69,8 +69,8 @@ struct slc_mttkrp_layout {
 struct slc_mttkrp_worker {
     /* with PRIVATE: the map of the pieces of the worker's copy is initialized */
     _Alignas(64) bool touched;
-    uint64_t copied_bytes; /* with PRIVATE: bytes of the pieces that have sums */
-    bool holds_stripe;     /* with ORDERED: the worker may add to `stripe` */
+    uint64_t copied_bytes; /* with PRIVATE: bytes of the pieces of the copy that have sums */
+    bool holds_stripe;     /* with ORDERED: only this worker may add to stripe number `stripe` */
     unsigned stripe;
 };
 
@@ -185,8 +185,8 @@ struct slc_columns {
     uint64_t begin, bytes;
 };
 
-/* Return all columns, and the columns of a worker with COLUMNS, which are whole cache lines and may
- * be empty. */
+/* slc_all_columns returns all columns. slc_worker_columns returns a worker's columns with COLUMNS,
+ * which are whole cache lines and may be empty. */
 static inline struct slc_columns slc_all_columns(const struct slc_cpu_backend *cpu)
 {
     return (struct slc_columns){0, cpu->stride};
@@ -216,7 +216,8 @@ enum slc_status slc_mttkrp_add_fibers(const struct slc_cpu_backend *cpu,
                                       struct slc_columns columns,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Adds some columns of a whole tile directly to `output`, the row of the tile's corner. */
+/* Adds a whole tile directly to the output, but only in `columns`. `output` is the row of the
+ * tile's corner. */
 enum slc_status slc_mttkrp_add_tile(const struct slc_cpu_backend *cpu,
                                     struct slc_tile_view *tile,
                                     unsigned char *output,
@@ -242,7 +243,8 @@ void slc_private_round(const struct slc_cpu_backend *cpu, uint64_t begin, uint64
 void slc_split_rows_begin(struct slc_cpu_backend *cpu);
 unsigned char *slc_split_rows_sums(struct slc_cpu_backend *cpu, const struct slc_tile_view *tile);
 void slc_split_rows_finish(struct slc_cpu_backend *cpu);
-/* Add the memory of all split rows to a state, and check that restored contents are valid. */
+/* slc_split_rows_state adds the memory of all split rows to a state. slc_split_rows_check checks
+ * that the restored contents of this memory are valid. */
 void slc_split_rows_state(struct slc_cpu_backend *cpu, struct slc_mttkrp_state *state);
 enum slc_status slc_split_rows_check(const struct slc_cpu_backend *cpu,
                                      struct slc_error *err) SLC_NODISCARD;
@@ -253,7 +255,7 @@ bool slc_split_rows_take(struct slc_backend *backend,
                          double *sums);
 void slc_split_rows_add(struct slc_backend *backend, uint64_t row, const double *sums);
 
-/* Sums a tile row by row and commits the sums (LOCKED and ORDERED). */
+/* Sums a tile's products per output row, and commits the sums (LOCKED and ORDERED). */
 enum slc_status slc_mttkrp_partial_tile(struct slc_cpu_backend *cpu,
                                         unsigned worker,
                                         struct slc_tile_view *tile,

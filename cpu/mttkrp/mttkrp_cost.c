@@ -1,6 +1,6 @@
 /* Predicts the cost of each strategy from the shape of a job.
  *
- * All strategies decode a nonzero and multiply its rows; they differ in the cost of their sums:
+ * All strategies decode nonzeros and multiply their factor rows. They differ in the cost of sums:
  *
  *   private   every piece of a worker's copy that its tiles reach is zeroed and added up once
  *   locked    a tile's window of rows is zeroed and committed; or, if the tile has too few nonzeros
@@ -18,9 +18,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Constants in ns, measured with 2 and 4 workers, R = 16 and 32, f64, on nine tensors. Copies cost
- * 0.15 ns per byte if they stay in the last-level cache, otherwise 0.27 to 0.38 ns. */
-#define COPY_NS_PER_BYTE   0.35 /* zeroing and adding up, sometimes mapping */
+/* Constants in ns, measured with 2 and 4 workers, R = 16 and 32, f64, on nine tensors. Private
+ * copies cost 0.15 ns per byte if they stay in the last-level cache, otherwise 0.27 to 0.38 ns. */
+#define COPY_NS_PER_BYTE   0.35 /* zeroing, adding up, sometimes mapping pages */
 #define WINDOW_NS_PER_BYTE 0.2
 #define SORT_NS_PER_NNZ    6.0 /* staging, sorting and gathering */
 /* Time to decode and multiply a nonzero whose rows are in a cache. */
@@ -90,7 +90,7 @@ static double base_ns(const struct slc_mttkrp_job *job, const struct shape *shap
     return TILE_NS_PER_NNZ + ROW_NS_PER_BYTE * job->order * shape->row_bytes;
 }
 
-/* Returns the bytes of the pieces of copies that have sums if each worker processes `tiles`
+/* Returns how many bytes of `copies` private copies receive sums if each worker processes `tiles`
  * tiles. */
 static double copied_bytes(const struct shape *shape, double copies, double tiles)
 {

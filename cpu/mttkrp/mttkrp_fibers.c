@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum {
-    /* Mean length of runs from which several partial sums save more time than adding them up
-     * costs. */
+    /* Minimum mean length of runs for which several partial sums save more time than adding them
+     * up takes. */
     LONG_RUN = 16,
     /* Number of nonzeros per decoded chunk. A nonzero has one offset and one value, so more
      * nonzeros fit in the L1 cache than with an offset for each mode. With larger chunks, the fixed
@@ -22,11 +22,11 @@ enum {
 };
 
 /* Returns true if runs are worthwhile. A run costs a mispredicted branch at its end, about 20
- * cycles. For each nonzero except one, a run saves the rows of the other modes, about 2.5 cycles
- * per 128 bytes of a row. At R = 16, runs are therefore worthwhile from 6 nonzeros per run with
- * three modes, from 4 with four modes, and from 3 with five modes. Measured with and without runs:
- * 2.8 ms and 3.0 ms at 3.2 nonzeros per run (three modes, kg-fb15k-237), 46 ms and 55 ms at 2.9
- * (five modes, letters of text). */
+ * cycles. For each nonzero except one, a run saves loading the rows of the other modes, about 2.5
+ * cycles per 128 bytes of a row. At R = 16, runs are therefore worthwhile from 6 nonzeros per run
+ * with three modes, from 4 with four modes, and from 3 with five modes. Measured with and without
+ * runs: 2.8 ms and 3.0 ms at 3.2 nonzeros per run (three modes, kg-fb15k-237), 46 ms and 55 ms
+ * at 2.9 (five modes, letters of text). */
 static bool are_runs_worthwhile(const struct slc_cpu_backend *cpu,
                                 const struct slc_fiber_view *fibers)
 {

@@ -40,7 +40,7 @@ static uint64_t place_area(uint64_t *end, uint64_t bytes)
     return at;
 }
 
-/* Reserves a row number and a row of sums per partition. */
+/* Reserves memory for a row number and a row of sums per partition. */
 static void
 place_split_rows(struct slc_mttkrp_layout *layout, uint64_t partitions, uint64_t sum_stride)
 {

@@ -1,9 +1,9 @@
 /* Provides the partial sums of a job to a caller that saves the sums and resumes later.
  *
- * With all strategies except PRIVATE and ROWS, the sums are in the output, or in its wide copy,
- * after every tile. With PRIVATE and during a trial, the copies are first added up. With ROWS, the
- * sums of rows that are split over partitions stay separate, because they are added at the end, in
- * order.
+ * With all strategies except PRIVATE and ROWS, the sums are in the output (or in the f64 copy of an
+ * f32 output) after every tile. With PRIVATE and during a trial, the copies are first added up.
+ * With ROWS, the sums of rows that are split over partitions stay separate, because they are added
+ * at the end, in order.
  *
  * Cost: adding up the copies, if there are any. All other work does not depend on the size of the
  * output. */

@@ -112,7 +112,8 @@ static double pass_copied_bytes(const struct slc_trial *trial)
     return fmin(others * (double)trial->copy_bytes, others / trial->workers * reached);
 }
 
-/* Compares the candidates over the complete places. Needs: at least one place is complete. */
+/* Compares the times of the candidates at all complete places. Needs: at least one place is
+ * complete. */
 static void compare_candidates(struct slc_trial *trial, double copy_ns_per_byte)
 {
     for (unsigned c = 0; c < SLC_CONFLICT_CANDIDATES; c++) {

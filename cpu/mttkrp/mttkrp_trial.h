@@ -50,7 +50,7 @@ struct slc_trial {
 
     pthread_mutex_t mutex; /* protects the members below */
     uint64_t started;      /* number of tiles started in the pass */
-    uint64_t copied_bytes; /* bytes of copies that tiles of the trial reached first */
+    uint64_t copied_bytes; /* bytes of copies that tiles of the trial were the first to reach */
     struct slc_trial_turn turns[SLC_TRIAL_PLACES][SLC_CONFLICT_CANDIDATES];
     struct slc_trial_turn adding; /* samples of adding up copies, in ns per byte */
     unsigned places;              /* number of places evaluated */
@@ -83,7 +83,7 @@ void slc_trial_add_tile(struct slc_trial *trial,
  * any. */
 void slc_trial_add_copies(struct slc_trial *trial, uint64_t bytes, uint64_t add_ns);
 
-/* Evaluates the trial again with the measured cost of adding up, after all copies were added. */
+/* After all copies were added up, evaluates the trial again with the measured cost of adding up. */
 void slc_trial_end(struct slc_trial *trial);
 
 /* Stores the measurements in *choice. Returns false if there was no trial, or if the pass ended

@@ -62,8 +62,8 @@ static enum slc_status stage_tile(const struct slc_cpu_backend *cpu,
     }
 }
 
-/* Sorts pairs of row offset (upper half) and position stably by offset. Returns `pairs` or `other`,
- * whichever has the result. */
+/* Sorts `pairs`, each a row offset (upper half) and a position (lower half), stably by row offset.
+ * Returns `pairs` or `other`, whichever has the result. */
 static const uint64_t *
 sort_by_row(uint64_t *pairs, uint64_t *other, uint32_t count, uint32_t extent)
 {
@@ -110,7 +110,7 @@ struct gather {
     uint32_t *offset[SLC_MAX_ORDER]; /* one array per factor of the span */
     unsigned char *values;
     unsigned char *window;
-    uint32_t *window_offsets; /* row offset of each window row */
+    uint32_t *window_offsets; /* offset of each window row from the tile's corner */
     uint64_t window_rows;
 };
 

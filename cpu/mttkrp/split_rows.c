@@ -15,7 +15,7 @@
 /* Value for a partition that continues no row or has not started. */
 #define NO_ROW UINT64_MAX
 
-/* Returns the array with the output row that each partition continues. */
+/* Returns an array with one element per partition: the output row that it continues, or NO_ROW. */
 static uint64_t *rows_of(const struct slc_cpu_backend *cpu)
 {
     return (uint64_t *)(void *)((unsigned char *)cpu->scratch.data + cpu->layout.split_rows_at);

@@ -16,10 +16,10 @@ struct slc_coo_view {
     const double *values;
 };
 
-/* Computes the MTTKRP M(i, r) = sum over nonzeros x with coordinate i in `mode` of x * product over
- * m != mode of A(m)(i_m, r) ([Kolda2009] section 2.6). Factors may have either type and are read as
- * f64. Overwrites `output` (output_rows x rank, row-major, contiguous, f64). Order: sums add in the
- * order of the list. */
+/* Computes the MTTKRP M(i, r) = sum of (x * product of A(m)(i_m, r) over m != mode) over the
+ * nonzeros x with coordinate i in `mode` ([Kolda2009] section 2.6). Factors may have either type
+ * and are read as f64. Overwrites `output` (output_rows x rank, row-major, contiguous, f64). Order:
+ * sums add in the order of the list. */
 void slc_reference_mttkrp(const struct slc_coo_view *tensor,
                           const struct slc_matrix *const *factors,
                           unsigned mode,

@@ -1,7 +1,7 @@
 /* Collects tiles, builds copies of a tensor in memory, and owns the memory of the copies.
  *
- * Tiles are decoded to records in key order, which all modes use. Then, for one mode after the
- * other, the records are grouped by range and written as chunks. The records are freed at the end.
+ * Tiles are decoded to records in key order. Then, for one mode after the other, the same records
+ * are grouped by range and written as chunks. The records are freed at the end.
  *
  * Cost: 20 to 50 ns per nonzero and mode, divided among the workers, including the first touch of
  * pages. This time equals the time of 15 to 30 MTTKRPs of all modes from the copies. */
@@ -26,7 +26,7 @@ static uint64_t cut_items(unsigned workers)
 }
 
 /* Returns an upper limit for the bytes of a mode's tables: its ranges, items and pieces, the counts
- * from which the tables are created, and the sample on which forms are timed. */
+ * from which the tables are created, and the sample with which forms of the copy are timed. */
 static uint64_t table_bytes(const struct slc_tensor_shape *shape, unsigned mode, unsigned workers)
 {
     const uint64_t buckets = slc_min_u64(shape->dims[mode], SLC_REPLICA_BUCKETS);
@@ -47,9 +47,9 @@ static uint64_t add_bytes(uint64_t a, uint64_t b)
     return slc_add_u64(a, b, &total) ? total : UINT64_MAX;
 }
 
-/* Returns an upper limit for the rows of all windows of a mode, including the window of the largest
- * range that each worker has with f32. A small mode has a window per item; in other modes only
- * ranges of one bucket are divided. */
+/* Returns an upper limit for the rows of all windows of a mode. With f32, this includes a window
+ * per worker, which must hold the largest range. A small mode has a window per item. In other
+ * modes, only ranges of one bucket are divided into items, which have windows. */
 static uint64_t window_rows(const struct slc_tensor_shape *shape, unsigned mode, unsigned workers)
 {
     const uint64_t rows = shape->dims[mode];

@@ -39,7 +39,7 @@ enum {
     SLC_REPLICA_BUCKETS = 1 << 14,
     /* target number of ranges per worker, so large that no worker waits long for the last range */
     SLC_REPLICA_RANGES_PER_WORKER = 16,
-    SLC_REPLICA_SHARES_PER_WORKER = 4 /* most items of a range, per worker */
+    SLC_REPLICA_SHARES_PER_WORKER = 4 /* a range has at most this number of items per worker */
 };
 
 /* Form of a copy without runs; any other form is the set of modes that vary within a run. */
@@ -59,8 +59,8 @@ struct slc_replica_chunk {
 struct slc_replica_piece {
     const unsigned char *chunks;
     uint32_t chunk_count;
-    /* Used while a copy is built: the piece's records of the mode, and the first row of the piece's
-     * range. */
+    /* Used while a copy is built: number and first index of the piece's records among the records
+     * of the mode, and the first row of the piece's range. */
     uint32_t nnz;
     uint64_t first_nnz;
     uint64_t row_begin;
@@ -145,7 +145,7 @@ void slc_replica_add_pieces(const struct slc_cpu_backend *cpu,
                             uint64_t piece_count,
                             unsigned char *output);
 
-/* Computes the MTTKRP of cpu->job from the copy of its mode. Errors: those of starting threads. */
+/* Computes the MTTKRP of cpu->job from the copy of its mode. Errors: those of slc_team_run. */
 enum slc_status slc_replica_mttkrp(struct slc_cpu_backend *cpu,
                                    struct slc_error *err) SLC_NODISCARD;
 
@@ -174,9 +174,9 @@ enum slc_status slc_backend_mttkrp_replica(struct slc_backend *backend,
 /* Returns true if a mode is so small that all its rows form one range. The items of this range keep
  * the order of the stream, and therefore the locality of neighbours in modes whose rows exceed the
  * L2 cache. Each item has a window of all rows; zeroing and adding a row of a window costs as much
- * as about twelve nonzeros. Measured with tensors of a dictionary, for a mode of 2,720 rows:
- * 32 ms with a single range and 39 ms with several ranges if other modes have 200,000 rows, but
- * 17 ms and 13 ms if other modes have 1,000 rows. */
+ * as about twelve nonzeros. Times of an MTTKRP, measured with tensors of a dictionary for a mode of
+ * 2,720 rows: 32 ms with a single range and 39 ms with several ranges if the other modes have
+ * 200,000 rows; 17 ms with a single range and 13 ms with several ranges if they have 1,000 rows. */
 static inline bool
 slc_replica_is_short(const struct slc_tensor_shape *shape, unsigned mode, unsigned workers)
 {

@@ -24,7 +24,7 @@ enum slc_status slc_backend_replica_tile(struct slc_backend *backend,
     return slc_replica_add_tile(cpu->replica, tile, err);
 }
 
-/* Creates a job with all factors and no output, which can compute any mode. */
+/* Creates a job with all factors and no output, for any mode. */
 static enum slc_status set_factors_job(struct slc_cpu_backend *cpu,
                                        const struct slc_matrix *factors,
                                        struct slc_error *err)
@@ -80,8 +80,8 @@ void slc_backend_replica_drop(struct slc_backend *backend)
     slc_replica_drop(cpu->replica);
 }
 
-/* Returns the number of runs in a mode's copy. A piece without runs counts one run per nonzero, as
- * in the cost model. */
+/* Returns the number of runs in a mode's copy. A piece without runs counts as one run per nonzero,
+ * as in the cost model. */
 static uint64_t count_runs(const struct slc_replica_mode *copy)
 {
     uint64_t runs = 0;

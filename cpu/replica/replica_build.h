@@ -47,7 +47,7 @@ static inline uint32_t slc_replica_coordinate(const unsigned char *record, unsig
 }
 
 /* Groups the records of one mode by range in replica->sorted, and creates ranges, items and pieces
- * (without chunks). Errors: SLC_ERR_MEMORY, those of starting threads. */
+ * (without chunks). Errors: SLC_ERR_MEMORY, those of slc_team_run. */
 enum slc_status
 slc_replica_split(struct slc_replica *replica, unsigned mode, struct slc_error *err) SLC_NODISCARD;
 
@@ -70,8 +70,8 @@ struct slc_replica_candidate {
     double cost;
 };
 
-/* Chooses the form of a mode's copy; if `tried_by` is not NULL, also times the forms with the
- * lowest predicted costs with its job. Errors: SLC_ERR_MEMORY, those of starting threads. */
+/* Chooses the form of a mode's copy. If `tried_by` is not NULL, this backend's job is used to time
+ * the forms with the lowest predicted costs. Errors: SLC_ERR_MEMORY, those of slc_team_run. */
 enum slc_status slc_replica_choose_form(struct slc_replica *replica,
                                         unsigned mode,
                                         struct slc_cpu_backend *tried_by,
@@ -80,7 +80,7 @@ enum slc_status slc_replica_choose_form(struct slc_replica *replica,
 /* Times each of `count` >= 1 candidates on a sample of the mode of cpu->replica, with the factors
  * and rank of cpu->job, and moves the fastest candidate to the front. Overwrites the memory of the
  * mode's chunks.
- * Errors: SLC_ERR_MEMORY, those of starting threads. */
+ * Errors: SLC_ERR_MEMORY, those of slc_team_run. */
 enum slc_status slc_replica_try(struct slc_cpu_backend *cpu,
                                 unsigned mode,
                                 const struct slc_replica_sample *sample,
@@ -88,7 +88,8 @@ enum slc_status slc_replica_try(struct slc_cpu_backend *cpu,
                                 unsigned count,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Returns the mode whose rows are accessed in order if the modes in the set `varying` vary. */
+/* Returns the most significant mode of the sort keys, whose rows are accessed in order, for runs in
+ * which the modes of the set `varying` vary. */
 unsigned slc_replica_first_mode(const struct slc_replica *replica, unsigned mode, uint32_t varying);
 
 /* Sorts a piece of a mode's copy into runs in which the modes of the set `varying` vary. */
@@ -99,7 +100,7 @@ void slc_replica_sort(const struct slc_replica *replica,
                       const struct slc_replica_scratch *scratch,
                       struct slc_replica_order *order);
 
-/* Sorts copy->pieces of a mode and writes their chunks. Errors: those of starting threads. */
+/* Sorts copy->pieces of a mode and writes their chunks. Errors: those of slc_team_run. */
 enum slc_status slc_replica_write_chunks(struct slc_replica *replica,
                                          unsigned mode,
                                          struct slc_replica_mode *copy,

@@ -61,7 +61,7 @@ chunk_bytes(const struct slc_replica *replica, uint32_t varying, uint64_t nnz, u
 static uint64_t
 pieces_bytes_max(unsigned order, enum slc_value_type type, uint64_t nnz, uint64_t pieces)
 {
-    /* In the worst case a piece has one run per nonzero, although the sample predicted fewer runs.
+    /* In the worst case a piece has one run per nonzero, even if the sample predicts fewer runs.
      * Two consecutive chunks together have more nonzeros than fit in one chunk. */
     const uint64_t each = slc_value_bytes(type) + (order + UINT64_C(1)) * sizeof(uint32_t);
     const uint64_t chunks = slc_min_u64(nnz / SLC_REPLICA_CHUNK_NNZ * 2 + 2 * pieces, nnz);
@@ -301,7 +301,7 @@ static void write_pieces(void *context, uint64_t begin, uint64_t end, unsigned w
     }
 }
 
-/* Assigns pieces and a region to every node. */
+/* Assigns pieces, and a region of the memory for chunks, to every node. */
 static void divide_memory(struct write_job *job)
 {
     const struct slc_replica *replica = job->replica;

@@ -84,8 +84,8 @@ static double update_cost(const struct comparison *comparison)
 
 /* Returns the cost of a nonzero: the cost of the rows of the varying modes, plus the cost of a run
  * divided by the run's length. The cost of a run is the cost of the rows of the modes in which the
- * run agrees, the output row, and the end of the run. The row of the most significant mode is
- * reused at once, so its cache does not matter. */
+ * run agrees, the output row, and the end of the run. Consecutive nonzeros share the row of
+ * the most significant mode, so the cache in which this mode's rows fit does not matter. */
 static double cost_of(const struct comparison *comparison, uint32_t varying, double length)
 {
     const bool several = __builtin_popcount(varying) > 1;

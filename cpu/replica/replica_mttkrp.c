@@ -18,7 +18,7 @@ struct replica_run {
     const struct slc_cpu_backend *cpu;
     struct slc_replica_mode *copy;
     unsigned char *windows;        /* windows of the ranges with several items */
-    unsigned char *worker_windows; /* rows_max rows of sums per worker, with f32 */
+    unsigned char *worker_windows; /* with an f32 output: rows_max rows of sums per worker */
 };
 
 static bool needs_worker_windows(enum slc_value_type type)
@@ -84,7 +84,7 @@ static const unsigned char *factor_rows(const struct slc_cpu_backend *cpu, unsig
     return cpu->job.factors[mode]->buffer.data;
 }
 
-/* Adds runs of fibers of the output's mode. */
+/* Adds runs that are fibers of the output's mode. */
 static void add_fibers(const struct slc_cpu_backend *cpu,
                        const struct slc_replica_chunk *chunk,
                        const struct parts *parts,
@@ -141,7 +141,8 @@ static void add_plain(const struct slc_cpu_backend *cpu,
                       const struct parts *parts,
                       unsigned char *output)
 {
-    static const struct slc_tile_view origin = {.nnz = 0}; /* offsets start at the first row */
+    /* all corners are 0, because the offsets of a chunk are not relative to a tile */
+    static const struct slc_tile_view origin = {.nnz = 0};
     struct slc_mttkrp_span span;
     unsigned factor = 0;
 
@@ -187,7 +188,7 @@ void slc_replica_add_pieces(const struct slc_cpu_backend *cpu,
     }
 }
 
-/* Rounds sums to the rows of an f32 output. */
+/* Rounds a range's f64 sums in `window` to f32 and stores them in the output. */
 static void
 round_rows(const struct replica_run *run, const struct slc_replica_range *range, const void *window)
 {

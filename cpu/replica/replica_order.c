@@ -9,7 +9,7 @@
 #include "cpu/replica/replica_build.h"
 
 enum {
-    PLACE_BITS = 16, /* bits of an index in a piece */
+    PLACE_BITS = 16, /* bits of the index of a nonzero in its piece */
     RADIX_BITS = 11,
     RADIX_BUCKETS = 1 << RADIX_BITS
 };
@@ -63,7 +63,7 @@ static uint64_t mode_weight(const struct slc_replica *replica, unsigned output, 
     return replica->shape.dims[mode] * (mode == output ? 2 : 1);
 }
 
-/* Adds the modes whose bits are set, in the order of descending benefit. */
+/* Adds the modes whose bits are set in `modes` to the keys, in descending order of mode_weight. */
 static void add_modes(const struct slc_replica *replica,
                       unsigned output,
                       uint32_t modes,
@@ -110,7 +110,7 @@ unsigned slc_replica_first_mode(const struct slc_replica *replica, unsigned mode
     return packing.mode[0];
 }
 
-/* Computes the bits of every mode of a piece. Modes that do not fit in the keys are omitted. */
+/* Assigns bits of a piece's keys to the modes. Modes that do not fit in the keys are omitted. */
 static void plan_packing(const struct slc_replica *replica,
                          unsigned output,
                          uint32_t varying,
@@ -172,7 +172,7 @@ static void make_keys(const struct slc_replica *replica,
     }
 }
 
-/* Sorts stably by bit `shift` and all higher bits. Returns the array with the result. */
+/* Sorts keys stably by bit `shift` and all higher bits. Returns the array with the result. */
 static const uint64_t *sort_keys(uint64_t *from, uint64_t *to, uint32_t count, unsigned shift)
 {
     const unsigned bits = 64 - shift;

@@ -88,8 +88,9 @@ enum slc_status slc_assign_equal_shares(const uint64_t *weights,
         loads[d] = 0;
     }
     for (uint64_t p = 0; p < count; p++) {
-        /* The weights, laid end to end, are cut into equal shares. The owner is the device in whose
-         * share the middle of this weight is, or the last device if all weights are 0. */
+        /* The weights, laid end to end, are cut into equal shares. The owner of `p` is the
+         * device in whose share the middle of weight `p` is, or the last device if all weights
+         * are 0. */
         const uint64_t twice = 2 * done + weights[p];
         uint64_t owner = sum == 0 ? devices - 1 : twice * devices / (2 * sum);
 

@@ -11,7 +11,7 @@
  *
  * Order: with SLC_SPLIT_PARTITIONS, the owner of an output row computes the same bits as an MTTKRP
  * by one group, and an update has the same bits for any number of groups and threads. An update
- * also has the bits of slc_dense_update, with three exceptions: sums->inner, which is added by
+ * also has the same bits as slc_dense_update, with three exceptions: sums->inner, which is added by
  * partitions; a singular V; and ranks above 64. */
 #ifndef SLC_ENGINE_CPU_GROUPS_H
 #define SLC_ENGINE_CPU_GROUPS_H

@@ -40,9 +40,9 @@ struct slc_cpu_groups {
     struct slc_cpu_group_worker *workers;
     struct slc_group_division division[SLC_MAX_ORDER]; /* division of each computed mode */
     struct slc_exchange *exchange;
-    struct slc_buffer columns; /* column sums of all units; large enough for every mode */
+    struct slc_buffer columns; /* column sums per unit of rows; large enough for every mode */
     struct slc_buffer staging; /* buffers of two units per worker (SLC_SPLIT_NNZ) */
-    struct slc_buffer split;   /* sums of one split row */
+    struct slc_buffer split;   /* sums of one row that is split between partitions */
     uint64_t unit_bytes;
 
     /* The current phase. */

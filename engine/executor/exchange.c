@@ -32,7 +32,7 @@ enum {
 struct cursor {
     unsigned piece;
     uint64_t range; /* number of the current range of the piece */
-    uint64_t row;   /* rows of the range that have passed the link */
+    uint64_t row;   /* number of rows of the range that have passed the link */
 };
 
 /* The link from a device to the next one in the ring. The mutex of the exchange protects its
@@ -57,7 +57,7 @@ struct slc_exchange {
     struct member *members; /* one per device */
     pthread_mutex_t mutex;
 
-    /* The current run. */
+    /* The exchange that is running (slc_exchange_run). */
     const struct slc_exchange_job *job;
     struct slc_exchange_stats *stats;
     uint64_t row_bytes;

@@ -25,8 +25,8 @@ struct slc_row_piece {
 
 struct slc_exchange_job {
     struct slc_backend *const *backends; /* one per device */
-    /* The copies of all devices. They have the same shape, and each copy is in the memory of its
-     * device (rows_read of base/backend.h). */
+    /* Each device's copy of the matrix, in the memory of this device (rows_read of base/backend.h).
+     * All copies have the same shape. */
     struct slc_matrix *const *copies;
     const struct slc_row_piece *pieces; /* one per device; rows outside all pieces are unchanged */
 };

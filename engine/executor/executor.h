@@ -25,7 +25,7 @@ struct slc_executor_parts {
     struct slc_backend *backend;       /* backend of the CPU, used alone or together with a GPU */
     struct slc_backend *const *groups; /* array of plan->cpu_groups backends */
     struct slc_device *gpu;            /* opened for the stream (slc_gpu_executor_open) */
-    struct slc_gpu_group *gpus;        /* opened for the stream */
+    struct slc_gpu_group *gpus;        /* opened for the stream (slc_gpu_group_open) */
     const struct slc_layouts *layouts; /* layouts of the stream; only for groups */
 };
 
@@ -61,7 +61,7 @@ struct slc_executor_pass {
  * times are means over the member's threads. */
 struct slc_member_stats {
     uint64_t nnz;           /* nonzeros multiplied */
-    uint64_t bytes;         /* encoded bytes of the blocks with these nonzeros */
+    uint64_t bytes;         /* encoded bytes of the blocks that were multiplied */
     double compute_seconds; /* time of MTTKRPs, including decoding */
     /* Time in passes spent opening blocks, and waiting for blocks and for other members. */
     double wait_seconds;

@@ -104,8 +104,9 @@ enum slc_status slc_gpu_executor_check_squares(const struct slc_reader *reader,
 {
     const double stated = slc_reader_info(reader)->sum_of_squares;
 
-    /* Both sums are rounded, so a small excess does not indicate damage. Deterministic sums
-     * tolerate twice the assumed magnitude, which corresponds to four times the sum of squares. */
+    /* Both sums are rounded, so a small excess does not indicate damage. The limit of twice the sum
+     * is safe: deterministic sums tolerate twice the magnitude of the job, and the magnitude grows
+     * only with the square root of the sum of squares. */
     if (!(squares > 2.0 * stated)) {
         return SLC_OK;
     }

@@ -7,7 +7,8 @@
 #include "engine/plan/plan.h"
 #include "engine/stream/stream.h"
 
-/* Sets the problem for which the plan's device is opened. Its descriptions of layouts are NULL. */
+/* Sets *problem to the problem for which the plan's device is opened, without descriptions of
+ * layouts (NULL). */
 void slc_gpu_executor_problem(const struct slc_layouts *layouts,
                               const struct slc_plan *plan,
                               struct slc_device_problem *problem);
@@ -18,7 +19,8 @@ enum slc_status slc_gpu_executor_open_device(struct slc_device *device,
                                              const struct slc_layouts *layouts,
                                              const struct slc_plan *plan,
                                              struct slc_error *err) SLC_NODISCARD;
-/* Returns a job for number `layout` of the problem's layouts, which `reader` reads. */
+/* Returns a job for the layout that `reader` reads, which has number `layout` among the problem's
+ * layouts. */
 struct slc_device_job slc_gpu_executor_job(const struct slc_reader *reader,
                                            const struct slc_plan *plan,
                                            unsigned layout,
@@ -27,7 +29,8 @@ struct slc_device_job slc_gpu_executor_job(const struct slc_reader *reader,
 /* Checks the sum of squares in the header, from which the job derived the magnitude of values.
  * `squares` is the sum of squared values that all devices computed for the layout
  * (slc_device_stats). Errors: SLC_ERR_DAMAGED, with the file and both sums, if `squares` is more
- * than twice the sum in the header; deterministic sums may then be invalid. */
+ * than twice the sum in the header: the magnitude is then too small, and deterministic sums may be
+ * invalid. */
 enum slc_status slc_gpu_executor_check_squares(const struct slc_reader *reader,
                                                double squares,
                                                struct slc_error *err) SLC_NODISCARD;

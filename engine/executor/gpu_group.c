@@ -244,8 +244,8 @@ static void end_device(void *context, unsigned d, unsigned count)
     }
 }
 
-/* Adds the sums of split rows from the other devices to the output of device `to`, which owns
- * them. */
+/* Adds the other devices' sums of split rows to the output of device `to`, which owns these
+ * rows. */
 static enum slc_status add_split_rows(struct slc_gpu_group *group, unsigned to)
 {
     const struct slc_reader *reader = group->layouts->reader[group->plan->mode_layout[group->mode]];
@@ -264,7 +264,8 @@ static enum slc_status add_split_rows(struct slc_gpu_group *group, unsigned to)
         if (!partition.continued) {
             first_owner = owner;
         } else if (first_owner == to && owner != to && added[owner] != partition.first_row) {
-            /* The output of a device already has the sum of all its partitions of the row. */
+            /* Each owner is added once, because its output already has the sum over all its
+             * partitions with this row. */
             const struct slc_row_span row = {partition.first_row, partition.first_row + 1};
 
             added[owner] = partition.first_row;
@@ -407,7 +408,7 @@ void slc_gpu_group_sum(const struct slc_gpu_group *group, struct slc_device_stat
     }
 }
 
-/* ---- the executor; neither factors nor outputs are copied through host memory */
+/* ---- the executor: its operations copy neither factors nor outputs through host memory */
 
 static enum slc_status load_factors(struct slc_executor *executor, struct slc_error *err)
 {

@@ -25,7 +25,8 @@ struct slc_gpu_group {
     unsigned order, count;
     uint64_t unit_rows[SLC_MAX_ORDER];
     struct slc_group_division division[SLC_MAX_ORDER]; /* division of each computed mode */
-    struct slc_buffer spans[SLC_MAX_ORDER];            /* ranges of the members' rows */
+    /* row ranges of all members (`rows` of struct slc_gpu_member) */
+    struct slc_buffer spans[SLC_MAX_ORDER];
     struct slc_buffer columns; /* column sums of all units, grouped by device */
     /* For each unit, in row order, the position of its column sums in `columns`. */
     struct slc_buffer places;
@@ -40,7 +41,7 @@ struct slc_gpu_group {
     const double *scale;
 };
 
-/* Returns the bytes of a factor row in host memory, by which unit sizes and bytes sent are
+/* Returns the bytes of a factor row in host memory, from which unit sizes and bytes sent are
  * computed. */
 static inline uint64_t slc_gpu_group_row_bytes(const struct slc_plan *plan)
 {

@@ -119,7 +119,7 @@ static enum slc_status exchange_rows(struct slc_gpu_group *group, struct slc_err
     return status;
 }
 
-/* Adds the column sums of all units, in row order. */
+/* Adds the column sums of all units of rows, in row order. */
 static void join_columns(struct slc_gpu_group *group, const struct slc_update_sums *sums)
 {
     const struct slc_group_division *division = &group->division[group->mode];

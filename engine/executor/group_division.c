@@ -192,8 +192,8 @@ static void count_units(struct slc_group_division *division,
     division->unit_count += units;
 }
 
-/* Stores the units of one run. pieces[].count starts at 0 again, and is the position of the next
- * unit among the units of its device. */
+/* Stores the units of one run of rows. pieces[].count starts at 0 again, and is the position of the
+ * next unit among the units of its device. */
 static void add_units(struct slc_group_division *division,
                       uint32_t owner,
                       uint64_t first,

@@ -6,14 +6,15 @@
 #include "engine/stream/stream.h"
 #include "storage/block/reader.h"
 
-/* Sets the shape of a layout's tensor, for the operations replica_* of a backend. */
+/* Sets *shape to the shape of the layout's tensor, for the operations replica_* of a backend. */
 void slc_replica_shape(const struct slc_layout_info *info, struct slc_tensor_shape *shape);
 
 /* Fills the backend's copies (replica_begin of base/backend.h) by one pass over the stream; MTTKRPs
  * with SLC_CONFLICT_REPLICA then need no passes. `workers` is the number of workers of those
- * MTTKRPs. With `factors` (may be NULL), replica_end may choose the order of nonzeros by timing.
- * Errors: those of the pass and of the backend; SLC_ERR_INTERRUPTED if `stop` (may be NULL) is set
- * before the copies are complete. After an error the backend holds no copies. */
+ * MTTKRPs. If `factors` is not NULL, replica_end may use the factors to time several orders of
+ * nonzeros, and choose the fastest. Errors: those of the pass and of the backend;
+ * SLC_ERR_INTERRUPTED if `stop` (may be NULL) is set before the copies are complete. After an error
+ * the backend holds no copies. */
 enum slc_status slc_replica_load(struct slc_stream *stream,
                                  struct slc_backend *backend,
                                  const struct slc_layout_info *info,

@@ -35,7 +35,8 @@ struct slc_hybrid_text {
     char text[32];
 };
 
-/* Returns true if `text` starts with "static", "adaptive" or "queue". Does not check the rest. */
+/* Returns true if `text` starts with "static", "adaptive" or "queue". Does not check the rest of
+ * the text. */
 bool slc_hybrid_is_split(const char *text);
 /* Parses "static=F" with F from 0 to 1, "adaptive" or "queue". Errors: SLC_ERR_USAGE, listing the
  * accepted forms. */

@@ -11,9 +11,8 @@
  * too slow for a whole block gets the smallest block after 1, 4, 16, .. passes, because otherwise
  * its rate would never be measured again.
  *
- * Cost: each side scans the order at most four times. It searches separately for held blocks and
- * for blocks to be read, and for each of these first among reserved blocks, then among free
- * blocks. */
+ * Cost: each side scans the order at most four times. A side searches separately for held blocks
+ * and for blocks to be read, and each time first among reserved blocks, then among free blocks. */
 #include "engine/hybrid/hybrid_blocks.h"
 
 #include "base/memory/checked.h"
@@ -23,12 +22,13 @@
 #include <string.h>
 
 enum {
-    MEASURED_SHARE = 10, /* the rest is divided when 1/10 of the nonzeros is done */
+    /* The first 1/10 of the nonzeros is measured, before the rest is divided. */
+    MEASURED_SHARE = 10,
     /* A side is ahead if, with one more free block, more than 1/32 of all nonzeros would be in its
      * blocks and not computed. A device copies faster than it computes, and the CPU cannot help
      * with blocks that the device has taken. The limit also bounds how long one side waits for the
-     * other at the end. A side may always have two blocks: one is copied while the other is
-     * computed. */
+     * other at the end of the pass. A side may always have two blocks: one is copied while the
+     * other is computed. */
     AHEAD_SHARE = 32,
     AHEAD_BLOCKS = 2
 };
@@ -87,8 +87,8 @@ static void assign_free_blocks(struct slc_hybrid_blocks *pass,
     }
 }
 
-/* Returns the number of nonzeros in free blocks. If at least two blocks are free, sets *smallest to
- * the smallest of them. */
+/* Returns the number of nonzeros in free blocks. Sets *smallest to the free block with the fewest
+ * nonzeros, or to NO_BLOCK if fewer than two blocks are free. */
 static uint64_t count_free(const struct slc_hybrid_blocks *pass, uint64_t *smallest)
 {
     uint64_t nnz = 0, blocks = 0, least = 0;
@@ -123,7 +123,7 @@ static bool needs_trial(const struct slc_hybrid_blocks *pass,
     double nnz = (double)pass->blocks.nnz[smallest];
     *side = target < free_nnz - target ? SLC_HYBRID_GPU : SLC_HYBRID_CPU;
     if (pass->own_left[*side] > 0 || 2 * fmin(target, free_nnz - target) >= nnz) {
-        return false; /* this side has work */
+        return false; /* the side has work without a trial */
     }
     return nnz / (*side == SLC_HYBRID_CPU ? cpu_rate : device_rate) <=
            SLC_HYBRID_TRIAL_COST * (double)pass->nnz / (cpu_rate + device_rate);

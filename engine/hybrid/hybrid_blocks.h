@@ -1,6 +1,6 @@
 /* Divides the blocks of a pass between the CPU and the device (engine/hybrid/hybrid.h). The module
- * has no threads, clocks or I/O, so that it can be tested alone. Callers with several threads
- * protect it with one mutex.
+ * has no threads, clocks or I/O, so that it can be tested alone. Callers with several threads call
+ * it under one mutex.
  *
  * Blocks are in the order of a schedule, by default the largest first. The device takes blocks from
  * the front of this order and the CPU from the back. A block is either reserved for one side, or
@@ -21,7 +21,7 @@ enum {
     SLC_HYBRID_HELD = 1,       /* the block is in memory and need not be read */
     SLC_HYBRID_OF_GPU = 2,     /* reserved for the device: resident in its memory, now or later */
     SLC_HYBRID_OF_CPU = 4,     /* reserved for the CPU */
-    SLC_HYBRID_BLOCK_TAKEN = 8 /* taken by its owner */
+    SLC_HYBRID_BLOCK_TAKEN = 8 /* one of the sides, given by the bits above, has taken the block */
 };
 
 /* The blocks of a pass. Borrowed. During the pass only `state` changes. */
@@ -37,16 +37,17 @@ struct slc_hybrid_blocks {
     struct slc_hybrid_block_list blocks;
     uint64_t nnz;
     uint64_t to_read; /* number of blocks that are neither taken nor held */
-    /* Position, counted from the side's end of the order, at which the next search starts. Indices:
-     * the side; 1 for held blocks, 0 for blocks to be read; 1 for reserved blocks only, 0 also for
-     * free blocks. */
+    /* Position, counted from the side's end of the order, at which the next search starts. The
+     * first index is the side. The second index is 1 for held blocks, 0 for blocks to be read.
+     * The third index is 1 if only reserved blocks are searched, 0 if free blocks are searched,
+     * too. */
     uint64_t passed[SLC_HYBRID_PARTS][2][2];
     uint64_t assigned[SLC_HYBRID_PARTS], done[SLC_HYBRID_PARTS]; /* numbers of nonzeros */
     uint64_t own_left[SLC_HYBRID_PARTS];     /* nonzeros of reserved blocks not yet taken */
     uint64_t own_nnz[SLC_HYBRID_PARTS];      /* nonzeros of reserved blocks that are not held */
     uint64_t own_nnz_read[SLC_HYBRID_PARTS]; /* the part of own_nnz in blocks taken to be read */
     unsigned in_progress[SLC_HYBRID_PARTS];  /* blocks read and not yet released */
-    /* start of the pass; last progress of each side */
+    /* times of the start of the pass, and of the last progress of each side */
     uint64_t start_ns, last_ns[SLC_HYBRID_PARTS];
     bool measuring; /* true until free blocks are divided by measured rates */
 };

@@ -33,7 +33,7 @@ struct slc_hybrid_tiles_options {
      * tiles. */
     unsigned places[SLC_HYBRID_PARTS];
     uint64_t tiles; /* number of tiles of the pass */
-    bool in_order;  /* see above; every ordinal below `tiles` requests a place once */
+    bool in_order; /* see the file comment; every ordinal below `tiles` must request a place once */
 };
 
 /* Statistics of both sides. */

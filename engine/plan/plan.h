@@ -89,10 +89,11 @@ struct slc_plan_request {
     uint64_t read_limit;   /* in bytes per second (engine/stream/read_limit.h); 0: no limit */
     bool cache;            /* false: read every block in every pass, and hold no copies */
     enum slc_layout_choice layouts; /* see slc_plan_choose */
-    enum slc_copies copies;         /* only CPD; ignored for MTTKRP, which computes one mode once */
-    enum slc_passes passes;         /* only CPD; see slc_plan_choose */
-    /* Order in which modes are updated, 0-based. Ignored unless mode_order_set; then the order is
-     * 0, 1, .. or the order with which an iteration reads the fewest bytes. */
+    /* When to make copies per mode. Only CPD, because an MTTKRP computes one mode once. */
+    enum slc_copies copies;
+    enum slc_passes passes; /* only CPD; see slc_plan_choose */
+    /* Order in which modes are updated, 0-based. Used only if mode_order_set; otherwise the order
+     * is 0, 1, .. or the order with which an iteration reads the fewest bytes. */
     unsigned mode_order[SLC_MAX_ORDER];
     bool mode_order_set;
     enum slc_pin pin; /* whether threads are bound to processors */
@@ -150,7 +151,8 @@ struct slc_plan_gpu {
     uint64_t slot_bytes, expanded_bytes;
     uint32_t slot_tiles;
     uint64_t kept_bytes;
-    /* Bytes reserved for values of resident blocks that expand, as far as memory allows. */
+    /* Bytes reserved for expanded values of resident blocks; fewer than all blocks may need if
+     * memory is short. */
     uint64_t kept_expanded_bytes;
     uint32_t kept_tiles;
     uint64_t kept_blocks; /* resident blocks of all devices */
@@ -200,18 +202,19 @@ struct slc_plan {
     /* For each computed mode, the conflict strategy and the rival strategy that the first pass
      * tries. */
     struct slc_conflict_choice choices[SLC_MAX_ORDER];
-    /* Strategies whose scratch does not fit in memory; SLC_CONFLICT_AUTO if there are none. */
+    /* For each computed mode, the strategy that is not tried because its scratch does not fit in
+     * memory; SLC_CONFLICT_AUTO if there is none. */
     enum slc_conflict untried[SLC_MAX_ORDER];
     /* resident bytes of program and libraries now, plus a margin for stacks and later growth */
     uint64_t process_bytes;
     uint64_t present_bytes; /* process_bytes without the margin */
-    uint64_t index_bytes;   /* index of the reader */
+    uint64_t index_bytes;   /* index of the block file, held by the reader */
     uint64_t factor_bytes;  /* all factor matrices, including every group's copies */
     /* the largest MTTKRP output, times the number of groups; for TTM, rows and buffers (ttm.h) */
     uint64_t output_bytes;
     uint64_t dense_bytes; /* dense algebra, R x R matrices */
-    /* For several devices: the ring that exchanges rows, and the ownership tables. For a GPU: block
-     * descriptions and other host memory. */
+    /* Host memory for devices: for several devices, the ring that exchanges rows, and the ownership
+     * tables; for GPUs, also block descriptions and other memory. */
     uint64_t device_bytes;
     uint64_t scratch_bytes; /* largest kernel scratch of a mode, times the number of groups */
     uint64_t decoder_bytes; /* decoders of all workers */
@@ -231,7 +234,7 @@ struct slc_plan {
     /* If copies are possible but do not fit, the bytes of the copies and the bytes that the budget
      * leaves for them; otherwise 0. */
     uint64_t copies_wanted_bytes, copies_room_bytes;
-    uint64_t total_bytes; /* sum of all parts */
+    uint64_t total_bytes; /* sum of all memory that the plan uses */
     uint64_t budget_bytes;
     uint64_t minimum_bytes; /* smallest sufficient budget */
     struct slc_plan_gpu gpu;
@@ -287,8 +290,8 @@ static inline bool slc_plan_keeps(uint64_t kept, uint64_t count, uint64_t block)
     return kept > 0 && (block == 0 || block * kept / count != (block - 1) * kept / count);
 }
 
-/* Like slc_plan_keeps, for blocks cached in host memory. The cached blocks are at equal distances
- * among the blocks that are not resident in GPU memory. */
+/* Returns true if `block` is one of the blocks cached in host memory. The cached blocks are at
+ * equal distances among the blocks that are not resident in GPU memory. */
 static inline bool
 slc_plan_caches(const struct slc_plan_layout *layout, uint64_t count, uint64_t block)
 {

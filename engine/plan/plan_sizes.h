@@ -9,9 +9,9 @@
  * slots save no time. */
 enum { SLC_PLAN_SLOTS_MIN = 2, SLC_PLAN_SLOTS_MAX = 256 };
 
-/* Growth of the process per thread, and the number of threads in addition to workers. A thread
- * touches up to 128 KiB of its stack and its malloc arena (measured: 40 to 110 KiB). The additional
- * threads are the reader thread and up to 8 pread threads. */
+/* Growth of the process per thread in bytes, and the number of threads that are not workers. A
+ * thread touches up to 128 KiB of its stack and its malloc arena (measured: 40 to 110 KiB). The
+ * threads that are not workers are the reader thread and up to 8 pread threads. */
 #define SLC_PLAN_THREAD_BYTES (UINT64_C(128) << 10)
 #define SLC_PLAN_IO_THREADS   9U
 

@@ -96,8 +96,8 @@ static bool scale_decimal(const struct decimal *number,
                           uint64_t denominator,
                           uint64_t *bytes)
 {
-    /* Products of two 64-bit numbers fit in 128 bits. Their sum is below 2^128 because part <
-     * scale. */
+    /* Products of two 64-bit numbers fit in 128 bits. The sum below is less than 2^128 because
+     * number->part < number->scale. */
     size_u128 whole = (size_u128)number->whole * numerator;
     size_u128 part = (size_u128)number->part * numerator / number->scale;
     size_u128 result = (whole + part) / denominator;

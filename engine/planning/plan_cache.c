@@ -21,7 +21,7 @@ static uint64_t in_lines(uint64_t bytes)
  * of values. Values of codec `packed` may expand in device memory, but most do not, and the index
  * does not record the expanded size. The expansion gets the memory that remains after all resident
  * blocks (kept_expanded_bytes). If that memory is not enough, fewer blocks than planned are
- * resident, and the others are read in every pass. */
+ * resident, and the other blocks are read in every pass. */
 static uint64_t device_bytes(const struct slc_layout_info *info,
                              const struct slc_block_entry *entry)
 {
@@ -31,7 +31,8 @@ static uint64_t device_bytes(const struct slc_layout_info *info,
     return slc_plan_plus(in_lines(entry->padded_bytes), in_lines(expanded));
 }
 
-/* Returns an upper bound for the expansion of values, which device_bytes does not count. */
+/* Returns an upper bound for the expansion of a block's values. device_bytes does not count this
+ * expansion. */
 static uint64_t unknown_bytes(const struct slc_layout_info *info,
                               const struct slc_block_entry *entry)
 {

@@ -113,8 +113,8 @@ choose_order(const struct slc_plan_request *request, unsigned order, struct vari
     }
 }
 
-/* Of each pair of modes, keeps one mode that begins a pass. In a fixed order the first possible
- * modes are kept, otherwise the largest modes. */
+/* Keeps at most order / 2 of the modes that begin a pass, so that each has its own second mode. If
+ * the order of modes is fixed, the first possible modes are kept, otherwise the largest. */
 static void keep_pairs(const struct slc_plan_request *request,
                        const struct slc_layout_info *info,
                        struct variant *variant)
@@ -216,7 +216,7 @@ static enum slc_status check_layouts(const struct slc_layouts *layouts,
             SLC_TRY(check_mode(layouts, request, layout, n, &sorted->fusion, err));
         }
     }
-    /* Deterministic bits must not depend on the block size, but the ranges of `blco` do. */
+    /* The ranges of `blco` depend on the block size, and deterministic bits must not. */
     if (!request->deterministic && request->layouts != SLC_LAYOUTS_SORTED) {
         order_by_length(info, by_length);
         SLC_TRY(check_mode(layouts, request, 0, by_length[0], &blco->fusion, err));
@@ -291,8 +291,9 @@ enum slc_status slc_plan_choose_fused(const struct slc_layouts *layouts,
     few = drop_few(ranges_least, &blco) || few;
     enum slc_status status = SLC_ERR_USAGE;
     *reason = few ? SLC_FUSION_FEW_RANGES : SLC_FUSION_NO_RANGES;
-    /* A different order of modes yields different factors. It is used only if its plan reads fewer
-     * bytes than all plans with the given order, and never in deterministic runs. */
+    /* A different order of modes yields different factors. A different order is used only if its
+     * plan reads fewer bytes than all plans with the given order, and never in deterministic
+     * runs. */
     for (unsigned order = 0; order < 2; order++) {
         sorted.chooses_order = blco.chooses_order = order == 1;
         pairs = sorted;

@@ -4,7 +4,8 @@
 #include "base/memory/checked.h"
 #include "cpu/cpu.h"
 
-/* Returns the strategy with the least scratch: job->conflict, or one that every job allows. */
+/* Returns the strategy with the least scratch: job->conflict, or one of the strategies that every
+ * job allows. */
 static enum slc_conflict least_scratch(struct slc_mttkrp_job *job, uint64_t output_rows)
 {
     static const enum slc_conflict others[] = {SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED};
@@ -96,8 +97,8 @@ plan_fused_strategies(struct slc_mttkrp_job *job, uint64_t available, struct slc
         job->partitions = 0;
         uint64_t bytes = plan_strategy(job, SLC_CONFLICT_AUTO, available, 0, choice, &untried);
         if (choice->chosen == SLC_CONFLICT_COLUMNS) {
-            /* In a pass that updates two modes, one worker computes each tile, which excludes
-             * SLC_CONFLICT_COLUMNS. */
+            /* In a pass that updates two modes, only one worker computes each tile.
+             * SLC_CONFLICT_COLUMNS is not possible, because it needs every tile on every worker. */
             job->conflict = SLC_CONFLICT_LOCKED;
             choice->cost_count--;
             choice->chosen = least_scratch(job, job->output->rows);

@@ -50,7 +50,7 @@ void slc_plan_modes(const struct slc_layout_info *info,
     *end = all ? info->order : request->mode + 1;
 }
 
-/* Counts the matrix and the smallest buffers of a TTM. */
+/* Counts the bytes of the matrix and of the smallest buffers of a TTM. */
 static void plan_ttm(const struct slc_layout_info *info, struct slc_plan *plan)
 {
     const struct slc_plan_request *request = &plan->request;
@@ -158,8 +158,8 @@ static uint64_t passes_bytes(const struct slc_plan_layout *layout, uint64_t byte
     return slc_plan_times((uint64_t)(2 * layout->passes), bytes) / 2;
 }
 
-/* Divides `available` between slots and cache. `available` is the memory that remains for both,
- * enough for the smallest number of slots. */
+/* Divides `available` between slots and cache. `available` is the memory that is left for slots and
+ * cache, and suffices for the smallest number of slots. */
 static void
 divide_budget(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t available)
 {
@@ -379,7 +379,8 @@ static void plan_fixed(const struct slc_layouts *layouts,
     plan->label_bytes = request->operation == SLC_OP_TTM ? slc_relabel_all_bytes(info)
                                                          : slc_relabel_memory_bytes(info);
     plan_matrices(layouts, plan);
-    /* The sum cannot overflow: it is resident memory plus stacks of at most 2^10 threads. */
+    /* process_bytes cannot overflow: it is resident memory, a margin, and stacks of at most 2^10
+     * threads. */
     plan->present_bytes =
         request->resident_bytes > 0 ? request->resident_bytes : slc_memory_resident();
     plan->process_bytes = plan->present_bytes + LIBRARY_BYTES +

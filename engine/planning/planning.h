@@ -17,12 +17,13 @@ enum slc_status slc_plan_make(const struct slc_layouts *layouts,
 /* Makes the best of several plans, and closes the layouts that this plan does not read. Layouts:
  * `blco` alone is used if an iteration then reads fewer bytes than from sorted layouts, if copies
  * per mode fit only with `blco` alone, or if no other plan fits. Otherwise sorted layouts are used.
- * The smallest sufficient budget is the smaller of the two plans' minimums. A deterministic plan
- * uses all available layouts, because its bits may depend on the layouts of a store, but not on the
- * budget. Passes: two modes are updated per pass if `request->passes` is SLC_PASSES_FUSED, or if it
- * is SLC_PASSES_AUTO and an iteration then reads fewer bytes than in any other plan. The plan then
- * chooses the order of modes, unless the request sets it. Errors: those of slc_plan_make;
- * SLC_ERR_USAGE with the reason if passes that update two modes are required but impossible. */
+ * The smallest sufficient budget is the smaller of the minimums of two plans, with sorted layouts
+ * and with `blco` alone. A deterministic plan uses all available layouts, because its bits may
+ * depend on the layouts of a store, but not on the budget. Passes: two modes are updated per pass
+ * if `request->passes` is SLC_PASSES_FUSED, or if it is SLC_PASSES_AUTO and an iteration then reads
+ * fewer bytes than in any other plan. The plan then chooses the order of modes, unless the request
+ * sets it. Errors: those of slc_plan_make; SLC_ERR_USAGE with the reason if passes that update two
+ * modes are required but impossible. */
 enum slc_status slc_plan_choose(struct slc_layouts *layouts,
                                 const struct slc_plan_request *request,
                                 struct slc_plan *plan,

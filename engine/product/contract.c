@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum {
-    /* Margin for records, paths, and reading an array. */
+    /* Memory for records and paths, and for reading an array. */
     OVERHEAD_BYTES = 1 << 20
 };
 
@@ -283,7 +283,7 @@ static enum slc_status load_vector(struct slc_contract_run *run, unsigned k, str
                                         run->options->vectors[k].values, err);
 }
 
-/* Opens the device that multiplies tiles, if there is one, with the vectors. */
+/* If a device multiplies tiles, opens it and passes the vectors to it. */
 static enum slc_status open_products(struct slc_contract_run *run, struct slc_error *err)
 {
     const struct slc_matrix *matrices[SLC_MAX_ORDER] = {NULL};
@@ -475,8 +475,8 @@ static void find_used(struct slc_contract_run *c)
     }
 }
 
-/* Returns an upper bound for the number of the result's nonzeros: the number of cells of the
- * result, of nonzeros of the store, or of whole fibers, whichever is smallest. */
+/* Returns an upper bound for the number of nonzeros of the result: the number of its cells, the
+ * number of nonzeros of the store, or the number of whole fibers, whichever is smallest. */
 static uint64_t most_sums(const struct slc_contract_run *c)
 {
     uint64_t most = c->info->nnz;

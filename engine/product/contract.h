@@ -1,7 +1,7 @@
 /* Implements `sluice ttv`: multiplies a tensor with vectors in one or more modes. The result is a
- * store with the remaining modes:
+ * store with the other modes:
  *
- *     Y = X x_n v,   y(f) = sum over the nonzeros x of mode-n fiber f of x * v(i_n)
+ *     Y = X x_n v,   y(f) = sum of x * v(i_n) over the nonzeros x of mode-n fiber f
  *
  * ([Kolda2009] section 2.5: the contracted product with a vector; SpTV). Memory is bounded for any
  * tensor size, because tiles of the store are contracted as they are read. If the order of the
@@ -37,8 +37,9 @@ struct slc_contract_options {
     const struct slc_tile_products *products;
     enum slc_codec codec;
     enum slc_relabel relabel;
-    /* Fibers that the result keeps together. With SLC_FIBERS_AUTO, sums that arrive in the order of
-     * the result keep this order; otherwise the builder chooses an order from the nonzeros. */
+    /* Selects the fibers that the order of the result keeps together. With SLC_FIBERS_AUTO, sums
+     * that arrive in the order of the result keep this order; otherwise the builder chooses an
+     * order from the nonzeros. */
     enum slc_fibers fibers;
     struct slc_fiber_run run;
     bool sort;  /* true: sort even sums that arrive in the order of the result */

@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum {
-    /* Margin for key tables, the writer's index, paths, and records of pieces. */
+    /* Memory for key tables, the writer's index, paths, and records of pieces. */
     SMALL_OBJECTS_BYTES = 1 << 20
 };
 

@@ -14,8 +14,8 @@
 enum {
     SAMPLE_ROWS = 32768,
     SAMPLE_TILES = 16,
-    /* Reading may use 1 / SPARE_PART of the remaining memory. Sorting uses the rest, which saves
-     * more time. */
+    /* Reading may use 1 / SPARE_PART of the memory that remains with the smallest builder. Sorting
+     * uses the rest, because memory for sorting saves more time than memory for reading. */
     SPARE_PART = 4
 };
 
@@ -52,8 +52,8 @@ static uint64_t needed_bytes(const struct slc_contract_run *run, const void *con
     return build.caller_bytes + slc_builder_memory_min(&build, run->job.kept_count);
 }
 
-/* Chooses as many of the requested workers as fit with the smallest builder. Of the remaining
- * memory, the builder gets most and reading gets the rest. */
+/* Chooses as many of the requested workers as fit with the smallest builder. Of the memory that
+ * then remains, the builder gets most and reading gets the rest. */
 static enum slc_status divide_memory(struct slc_contract_run *run,
                                      struct slc_builder_options *build,
                                      struct slc_error *err)

@@ -1,5 +1,5 @@
-/* Opens layouts with whole fibers of a mode. A temporary store is made by slc_contract without
- * vectors, which only sorts the nonzeros in the order of the fibers. */
+/* Opens layouts with whole fibers of a mode. A temporary store is made by slc_contract. Without
+ * vectors, slc_contract only sorts the nonzeros in the order of the fibers. */
 #include "engine/product/fiber_order.h"
 
 #include "base/memory/memory.h"

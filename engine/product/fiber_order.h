@@ -36,8 +36,8 @@ struct slc_fiber_order {
 };
 
 /* Opens the layout. Owns: release with slc_fiber_order_close, which accepts an all-zero struct.
- * Errors: SLC_ERR_UNSUPPORTED if the mode is too large for a temporary store; the message says what
- * to do. Errors of creating and opening the temporary store. After an error no temporary store is
+ * Errors: those of creating and opening the temporary store; SLC_ERR_UNSUPPORTED if the mode is too
+ * large for a temporary store (the message says what to do). After an error no temporary store is
  * left. */
 enum slc_status slc_fiber_order_open(struct slc_fiber_order *order,
                                      const struct slc_store *store,

@@ -17,10 +17,10 @@
 
 enum {
     /* Slots in addition to one per worker: one for the tile that is being encoded, and one for the
-     * tile that has been started. */
+     * tile that is being filled. */
     MORE_STAGES = 2,
-    /* Bytes of the text of coordinates: per mode a number of 20 digits, a comma and a space; and
-     * NUL. */
+    /* Bytes of the text of coordinates: per mode a number of 20 digits, a comma and a space, and a
+     * NUL at the end. */
     COORDS_BYTES = SLC_MAX_ORDER * 22 + 1
 };
 

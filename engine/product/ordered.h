@@ -1,8 +1,8 @@
 /* Makes the tiles of a block file, without sorting, from nonzeros that arrive in key order. The
- * nonzeros arrive in pieces. In key order, each piece reserves the positions after the previous
- * piece. The worker of a piece then copies the piece to its positions, concurrently with other
- * workers. A full tile is queued for encoding (convert/build/build_tiles.h). For any number of
- * threads, the file is the same as the file that a builder makes from the same nonzeros.
+ * nonzeros arrive in pieces. The pieces reserve their positions one after the other, in key order.
+ * The worker of a piece then copies the piece to its positions, concurrently with other workers. A
+ * full tile is queued for encoding (convert/build/build_tiles.h). For any number of threads, the
+ * file is the same as the file that a builder makes from the same nonzeros.
  *
  * The last nonzero of a piece may have the same coordinates as the first nonzero of the next piece.
  * Their values are then added in this order, as a builder adds duplicates. */
@@ -20,7 +20,7 @@ struct slc_ordered_options {
     const struct slc_key_layout *layout;
     const uint64_t *dims; /* mode sizes, none above SLC_ORDERED_MODE_MAX */
     unsigned workers;
-    struct slc_tiles *tiles; /* borrowed; created for the same number of workers */
+    struct slc_tiles *tiles; /* borrowed; created for `workers` workers */
 };
 
 /* Largest mode size. The ordinal of a nonzero alone determines its tile, so the mode sizes must
@@ -47,8 +47,8 @@ struct slc_ordered_place {
 };
 
 struct slc_ordered_counts {
-    uint64_t duplicates; /* sums added to an earlier sum */
-    uint64_t zeros;      /* zero sums that were omitted */
+    uint64_t duplicates; /* values that were added to a value with the same coordinates */
+    uint64_t zeros;      /* sums that are zero and therefore omitted */
 };
 
 struct slc_ordered;

@@ -34,7 +34,7 @@ struct predict {
     double *predicted;  /* model values of the batch */
     char *text;         /* output of the batch, row_bytes per row */
     uint64_t row_bytes;
-    uint32_t used[BATCH_ROWS / GRAIN_ROWS]; /* output bytes of each grain */
+    uint32_t used[BATCH_ROWS / GRAIN_ROWS]; /* output bytes of each GRAIN_ROWS rows */
     struct slc_text_output output;
     double sum_absolute, sum_squares, sum_value_squares;
 };
@@ -182,7 +182,8 @@ static enum slc_status base_from_indices(struct predict *predict, struct slc_err
         const enum slc_status status = parse_rows(predict, &position, err);
 
         if (status != SLC_OK) {
-            /* the same error is reported later, when the rows before it have been computed */
+            /* the same error is reported later, when the rows before the invalid row have been
+             * computed */
             slc_error_clear(err);
             break;
         }
@@ -280,8 +281,8 @@ static enum slc_status report_index(struct predict *predict,
     return SLC_ERR_INPUT;
 }
 
-/* Checks that all indices, minus the index base, are row numbers of the factors. Converts last
- * indices that were parsed as values. */
+/* Checks that all indices, minus the index base, are row numbers of the factors. If the indices of
+ * the last mode were parsed as values, converts them to integers. */
 static enum slc_status
 subtract_base(struct predict *predict, size_t begin, uint64_t lines, struct slc_error *err)
 {

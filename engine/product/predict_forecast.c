@@ -18,8 +18,8 @@ enum { BATCH_ROWS = 16384 };
 #define PRODUCT_SECONDS 0.5e-9
 #define ROW_SECONDS     20e-9
 
-/* Returns the length of a row in the output. A number with all digits replaces the model value,
- * which is not known. */
+/* Returns the length of a row in the output. The model value is not known, so a number with all
+ * digits is assumed. */
 static uint64_t row_bytes(const struct slc_predict_options *options,
                           const struct slc_text_rows *rows,
                           bool has_values,

@@ -18,11 +18,11 @@ struct slc_products_shape {
     enum slc_value_type precision; /* type of the matrices; sums are f64 */
 };
 
-/* Plans the smallest sufficient device memory: `streams` lanes, or one lane if `streams` is 0,
- * which deliver few fibers at once. Sets *host_bytes to the host memory of the lanes. In *plan,
- * `streams` is the number of lanes, `slot_bytes` and `expanded_bytes` are the sizes of a tile, and
- * `fibers` is the number of fibers that a lane delivers at once. Errors: SLC_ERR_BUDGET, with the
- * smallest sufficient device memory in the message and in *plan. */
+/* Plans the smallest sufficient device memory, with which lanes deliver few fibers at once: for
+ * `streams` lanes, or for one lane if `streams` is 0. Sets *host_bytes to the host memory of the
+ * lanes. In *plan, `streams` is the number of lanes, `slot_bytes` and `expanded_bytes` are the
+ * sizes of a tile, and `fibers` is the number of fibers that a lane delivers at once. Errors:
+ * SLC_ERR_BUDGET, with the smallest sufficient device memory in the message and in *plan. */
 enum slc_status slc_products_plan(const struct slc_device *device,
                                   const struct slc_reader *reader,
                                   const struct slc_products_shape *shape,

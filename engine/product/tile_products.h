@@ -37,9 +37,9 @@ struct slc_tile_products {
                             unsigned threads,
                             struct slc_products_plan *plan,
                             struct slc_error *err);
-    /* Opens the device with one f64 matrix per contracted mode, which has one row per index; NULL
-     * for kept modes. The caller owns the matrices and must keep them until `close`. Errors:
-     * SLC_ERR_MEMORY, SLC_ERR_SYSTEM; after an error the device is closed. */
+    /* Opens the device. matrices[n] is an f64 matrix with one row per index if mode n is
+     * contracted, and NULL if mode n is kept. The caller owns the matrices and must keep them until
+     * `close`. Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM; after an error the device is closed. */
     enum slc_status (*open)(void *self,
                             const struct slc_matrix *const matrices[SLC_MAX_ORDER],
                             struct slc_error *err);

@@ -78,8 +78,8 @@ static void pass_turn(struct run *run)
     pthread_mutex_unlock(&run->mutex);
 }
 
-/* Fills `stage` with the indices, as in the input, of `count` fibers of a piece in one mode,
- * starting with fiber `from`. */
+/* Fills `stage` with the coordinates of `count` fibers of a piece in one mode, as indices of the
+ * input, starting with fiber `from`. */
 static void stage_mode(const struct run *run,
                        const struct piece *piece,
                        unsigned mode,

@@ -2,7 +2,7 @@
  * (engine/product/products.h), or on both. Reads a layout that keeps the fibers of the mode whole
  * (slc_key_layout_fibers). Writes a pair of .npy files that may be larger than memory:
  *
- *     y(f, r) = sum over the nonzeros x of mode-n fiber f of x * U(i_n, r)      (cpu/fiber/ttm.h)
+ *     y(f, r) = sum of x * U(i_n, r) over the nonzeros x of mode-n fiber f      (cpu/fiber/ttm.h)
  *
  * Workers multiply tiles concurrently, each into its own rows. Then, in the order of tiles, each
  * worker assigns row numbers of the result to the fibers of its tile, which takes little time.
@@ -37,7 +37,8 @@ struct slc_ttm_division {
     uint32_t row_buffers;
 };
 
-/* Return the smallest sufficient bytes, and the bytes with a given division. */
+/* slc_ttm_memory_min returns the smallest sufficient number of bytes. slc_ttm_memory_bytes returns
+ * the number of bytes that a given division needs. */
 uint64_t slc_ttm_memory_min(const struct slc_ttm_job *job, unsigned workers, unsigned outputs);
 uint64_t slc_ttm_memory_bytes(const struct slc_ttm_job *job,
                               unsigned workers,
@@ -55,7 +56,7 @@ struct slc_ttm_options {
     /* The matrix has the precision of the stream, and its rows are in the order of the store. */
     struct slc_ttm_job job;
     unsigned workers; /* workers of the stream */
-    unsigned layout;  /* number of the stream's layout, which is read in file order */
+    unsigned layout; /* number of the layout among the stream's layouts; it is read in file order */
     struct slc_ttm_division division;
     struct slc_device *device;   /* computes instead of, or together with, the CPU; may be NULL */
     const struct slc_plan *plan; /* the plan of slc_ttm_plan; used only with a device */

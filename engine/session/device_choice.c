@@ -71,7 +71,8 @@ check_partitions(const struct slc_store *store, uint32_t modes, struct slc_error
     return SLC_OK;
 }
 
-/* Sets the layouts that devices divide. It is an error if the user has requested other layouts. */
+/* Requests the layouts whose blocks the devices divide. It is an error if the user has requested
+ * other layouts. */
 static enum slc_status choose_layouts(const struct slc_device_wish *wish,
                                       struct slc_plan_request *request,
                                       struct slc_error *err)

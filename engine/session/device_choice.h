@@ -9,7 +9,8 @@
 
 enum slc_device_kind {
     SLC_DEVICE_CPU,
-    SLC_DEVICE_AUTO, /* a GPU if there is one and no other option needs the CPU */
+    /* a GPU if the machine has one and no other option needs the CPU; otherwise the CPU */
+    SLC_DEVICE_AUTO,
     SLC_DEVICE_GPU
 };
 

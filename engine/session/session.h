@@ -54,7 +54,7 @@ enum slc_status slc_session_start_in_order(struct slc_session *session,
 
 /* Closes the stream and the devices, and unbinds threads. Another plan may follow. */
 void slc_session_stop(struct slc_session *session);
-/* Like slc_session_stop, and also releases devices and layouts. Accepts an all-zero session. */
+/* Calls slc_session_stop, and then releases devices and layouts. Accepts an all-zero session. */
 void slc_session_close(struct slc_session *session);
 
 /* Returns the number of groups or GPUs between which a plan divides the work; 0 if it does not

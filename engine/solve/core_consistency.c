@@ -50,8 +50,8 @@ slc_core_consistency_bytes(const struct slc_layout_info *info, uint32_t rank, un
                              slc_buffer_footprint(elements * sizeof(double), SLC_PAGES_SMALL));
 }
 
-/* Computes (An^+)^T for the factor An of `mode`, with the weights, and permutes its rows to the
- * order of the store. */
+/* Computes (An^+)^T with rows in the order of the store. An is the factor of `mode` with its
+ * columns multiplied by the N-th root of lambda. */
 static enum slc_status invert_factor(const struct slc_store *store,
                                      unsigned mode,
                                      const double *lambda,

@@ -78,7 +78,8 @@ static enum slc_status check_options(const struct slc_store *store,
             err, SLC_ERR_NUMERIC,
             "the tensor has no nonzeros (its norm is 0): there is nothing to factorize");
     }
-    /* If the sum is below this value, squares of values have lost digits as subnormal numbers. */
+    /* If the sum of squares is below this value, some squares may be subnormal numbers, which have
+     * lost digits. */
     if (!(store->manifest.sum_of_squares >= DBL_MIN / DBL_EPSILON) ||
         !isfinite(store->manifest.sum_of_squares)) {
         return slc_fail(err, SLC_ERR_NUMERIC,
@@ -207,8 +208,8 @@ static void record_forms(struct cp_state *state)
     }
 }
 
-/* Makes copies per mode. Returns SLC_OK without copies in two cases: if the run must stop, which
- * the next iteration finds out, and if memory is short with SLC_COPIES_AUTO. */
+/* Makes copies per mode. Returns SLC_OK without copies in two cases: if the run must stop (the next
+ * iteration then ends it), and if memory is short with SLC_COPIES_AUTO. */
 static enum slc_status make_copies(struct cp_state *state, struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();

@@ -25,7 +25,8 @@ struct slc_cp_times {
     double copies; /* time to make copies per mode */
 };
 
-/* Statistics of checkpoints. A resumed run includes the earlier runs up to the checkpoint. */
+/* Statistics of checkpoints. A resumed run includes the statistics of the earlier runs up to the
+ * checkpoint. */
 struct slc_cp_checkpoints {
     unsigned resumes; /* number of times a checkpoint was resumed */
     uint64_t count;   /* checkpoints written */
@@ -34,9 +35,9 @@ struct slc_cp_checkpoints {
 
 enum {
     /* With SLC_COPIES_AUTO, copies per mode are made after this many iterations, and only if
-     * options->iterations is more than twice as large. Ten to thirty iterations with copies save as
-     * much time as making the copies takes. Few runs reach the tolerance within ten iterations. If
-     * copies cannot be allocated, the run continues without them. */
+     * options->iterations is more than twice this number. Ten to thirty iterations with copies save
+     * as much time as making the copies takes. Few runs reach the tolerance within ten iterations.
+     * If copies cannot be allocated, the run continues without them. */
     SLC_CP_COPIES_AFTER = 10
 };
 
@@ -112,18 +113,18 @@ struct slc_cp_als_options {
      * uniform random numbers from `seed`. Weights in lambda.npy of the folder are used only if
      * iterations is 0, because otherwise the first updates determine all scales. */
     const char *init_folder;
-    /* Order in which modes are updated, a 0-based permutation. Ignored unless mode_order_set; then
-     * the plan's order is used. A plan with passes that update two modes must be made for this
-     * order. */
+    /* Order in which modes are updated, a 0-based permutation. Used only if mode_order_set;
+     * otherwise the plan's order is used. A plan with passes that update two modes must be made for
+     * this order. */
     unsigned mode_order[SLC_MAX_ORDER];
     bool mode_order_set;
     bool deterministic;
     struct slc_executor_parts parts; /* devices that the plan needs in addition to the backend */
     /* If *stop becomes other than 0, the run ends early and can be resumed. May be NULL. */
     const volatile int *stop;
-    /* The checkpoint that the run resumes, if one was found, and writes; NULL: no checkpoints are
-     * written. Borrowed. The caller removes the checkpoint when the results of a completed run are
-     * safe. */
+    /* The checkpoint of the run. If it exists already, the run resumes from it. NULL: no
+     * checkpoints are written. Borrowed. The caller removes the checkpoint when the results of a
+     * completed run are safe. */
     struct slc_checkpoint *checkpoint;
     /* Least number of seconds between two checkpoints, which are written after updates. A negative
      * value means 10 seconds, or 100 times the duration of writing a checkpoint if that is
@@ -171,7 +172,7 @@ struct slc_cp_result {
     enum slc_stop_reason reason;
     struct slc_cp_times times;
     struct slc_cp_checkpoints checkpoints;
-    /* If a run with checkpoints ended early, the iteration, from 1, and the mode with which a
+    /* For a run with checkpoints that ended early: the iteration (from 1) and the mode with which a
      * resumed run starts. The iteration is 0 if no checkpoint was written. */
     unsigned resume_iteration, resume_mode;
     unsigned device_count; /* number of groups or GPUs; 0: the work was not divided */
@@ -216,16 +217,17 @@ uint64_t slc_cp_holdout_bytes(unsigned order, uint64_t nnz, double holdout, unsi
  * after a signal the rest of the part would take more than a few seconds, the part is stopped at
  * once, and the resumed run repeats it. All options that affect the result must match; iterations,
  * tolerance, limits, threads, I/O method and layouts may differ. A deterministic run that is
- * resumed has the same bits as without the stop. Strategies: if the plan names a rival strategy,
- * the first pass of a mode tries both strategies on some tiles. The faster strategy computes the
- * rest of the pass and all later passes of the mode. Deterministic runs try no rivals. Order: if
- * `deterministic`, bitwise reproducible for any number of threads and devices, I/O method, block
- * size, codec and budget; otherwise reproducible up to rounding. Errors: SLC_ERR_NUMERIC if ||X|| =
- * 0 (the message says so) or if values overflow; SLC_ERR_USAGE if options and plan do not match;
- * SLC_ERR_INPUT if the starting factors in init_folder contain a NaN or an infinity; errors of
- * reading models, of the stream and of the checkpoint. SLC_ERR_USAGE if the checkpoint belongs to a
- * different run; the message names the difference. *result is empty after an error. A stop by the
- * time limit or a signal is not an error: *result then holds the current factors. */
+ * resumed has the same bits as a run that was not stopped. Strategies: if the plan names a rival
+ * strategy, the first pass of a mode tries both strategies on some tiles. The faster strategy
+ * computes the rest of the pass and all later passes of the mode. Deterministic runs try no rivals.
+ * Order: if `deterministic`, bitwise reproducible for any number of threads and devices, I/O
+ * method, block size, codec and budget; otherwise reproducible up to rounding. Errors:
+ * SLC_ERR_NUMERIC if ||X|| = 0 (the message says so) or if values overflow; SLC_ERR_USAGE if
+ * options and plan do not match; SLC_ERR_INPUT if the starting factors in init_folder contain a NaN
+ * or an infinity; errors of reading models, of the stream and of the checkpoint. SLC_ERR_USAGE if
+ * the checkpoint belongs to a different run; the message names the difference. *result is empty
+ * after an error. A stop by the time limit or a signal is not an error: *result then holds the
+ * current factors. */
 enum slc_status slc_cp_als(const struct slc_store *store,
                            struct slc_stream *stream,
                            struct slc_backend *backend,

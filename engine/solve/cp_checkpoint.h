@@ -16,8 +16,8 @@
 #include "storage/checkpoint/checkpoint.h"
 
 enum {
-    /* Size limit of the identity. Its longest lines are the mode sizes and the layouts of 16
-     * modes. */
+    /* Maximum bytes of the identity text. Its longest lines are the mode sizes and the layouts of
+     * 16 modes. */
     SLC_CP_IDENTITY_BYTES = 4096
 };
 

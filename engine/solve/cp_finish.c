@@ -58,8 +58,8 @@ static enum slc_status absorb_norms(struct cp_state *state, double *signs, struc
     return SLC_OK;
 }
 
-/* Sets signs to -1 for columns that are flipped, and to +1 for all others. Per component the number
- * of flips is even, and negative columns of lower modes are flipped first. */
+/* Sets signs to -1 for columns that are flipped, and to +1 for all other columns. Per component the
+ * number of flips is even, and negative columns of lower modes are flipped first. */
 static void choose_flips(const struct cp_state *state, double *signs)
 {
     for (uint32_t r = 0; r < state->rank; r++) {

@@ -2,9 +2,9 @@
  * compares its identity with the identity in a checkpoint, to reject a checkpoint of a different
  * run.
  *
- * The identity of a deterministic run lists everything on which its bits depend. Any other run
- * lists only the options that change the result by more than rounding, so not layouts, threads and
- * passes. */
+ * The identity of a deterministic run lists everything on which its bits depend. The identity of
+ * any other run lists only the options that change the result by more than rounding; layouts,
+ * threads and passes do not. */
 #include "base/hash.h"
 #include "cpu/cpu.h"
 #include "engine/solve/cp_checkpoint.h"

@@ -1,12 +1,14 @@
 /* Makes passes of CP-ALS in parts (engine/stream/pass_cuts.h), for runs with checkpoints. A
  * checkpoint that is written between two parts contains the position in the pass and the partial
- * sums, and a resumed run starts at this position. A stop waits up to STOP_SECONDS for a part.
+ * sums, and a resumed run starts at this position. A stop request waits up to STOP_SECONDS for the
+ * end of the current part.
  *
- * A pass is resumed at its position if the resumed run makes it for the same one or two modes, with
- * the same strategies, and if a hash of the blocks or row ranges before the position matches. If
- * the blocks are read in a different order, because memory, schedule or layout differ, a pass for
- * one mode starts again from its beginning. A pass for two modes cannot start again, because a
- * checkpoint does not contain the old values of the rows that are already solved. */
+ * A pass is resumed at its position only if the resumed run makes it for the same mode or modes,
+ * with the same strategies, and reads the same blocks or row ranges before the position. Hashes of
+ * these are compared. If the blocks are read in a different order, because memory, schedule or
+ * layout differ, a pass for one mode starts again from its beginning. A pass for two modes cannot
+ * start again, because a checkpoint does not contain the old values of the rows that are already
+ * solved. */
 #include "engine/solve/cp_checkpoint.h"
 
 #include "base/error/clock.h"
@@ -24,7 +26,7 @@
 #define PART_SECONDS 3.0
 /* A stop waits at most this many seconds for the end of a part. */
 #define STOP_SECONDS 5.0
-/* Number of words of sums that are converted at once. */
+/* Number of sums (or counts) whose bytes are converted at once. */
 enum { PIECE = 256 };
 
 /* Returns the padded bytes of the block or, in a pass for two modes, of the range of rows at a

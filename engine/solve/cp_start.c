@@ -75,7 +75,8 @@ enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err)
                               squares_elements(state->order, state->rank) * sizeof(double),
                               SLC_PAGES_SMALL, err));
     divide_squares(state);
-    /* The output has the size of a matrix for the largest mode. The state keeps only its memory. */
+    /* The output has the size of a matrix for the largest mode. The state keeps only the memory of
+     * this matrix. */
     if (state->plan->request.gpu == NULL || state->plan->request.hybrid.kind != SLC_HYBRID_NONE) {
         SLC_TRY(slc_matrix_create(&output, type, rows_max, state->rank, err));
     }

@@ -98,9 +98,10 @@ struct cp_state {
     struct slc_buffer squares;  /* memory of all matrices and vectors below */
     struct slc_holdout holdout; /* selects nonzeros, if options->holdout is not 0 */
     struct slc_held held;
-    struct slc_buffer holdout_scratch; /* weights, and scratch of all workers */
-    double *gram[SLC_MAX_ORDER];       /* R x R: A(n)^T A(n) */
-    double *system;                    /* R x R: Hadamard product of Gram matrices */
+    /* for the held-out error: weights, and scratch of all workers */
+    struct slc_buffer holdout_scratch;
+    double *gram[SLC_MAX_ORDER]; /* R x R: A(n)^T A(n) */
+    double *system;              /* R x R: Hadamard product of Gram matrices */
     /* Vectors of R numbers. */
     double *scale[SLC_MAX_ORDER];
     double *norm[SLC_MAX_ORDER]; /* norms by which A(n) was last divided */

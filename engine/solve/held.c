@@ -198,7 +198,7 @@ void slc_held_destroy(struct slc_held *held)
 struct evaluation {
     const struct slc_held *held;
     struct slc_model_view model;
-    double *sums; /* per grain: sums of squared errors and of error magnitudes */
+    double *sums; /* per GRAIN records: sum of squared errors, and sum of error magnitudes */
 };
 
 static void sum_errors(void *context, uint64_t begin, uint64_t end, unsigned worker)

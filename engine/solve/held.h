@@ -17,19 +17,21 @@ struct slc_held {
     unsigned order;
     uint64_t count;
     uint64_t capacity;
-    struct slc_buffer memory; /* records (hash, bits of the value, coordinates), followed by sums */
-    double sum_of_squares;    /* sum of squares of the held-out values */
+    /* records (hash, bits of the value, coordinates), then scratch for the sums of slc_held_error
+     */
+    struct slc_buffer memory;
+    double sum_of_squares; /* sum of squares of the held-out values */
 };
 
 /* Returns the bytes that slc_held_gather maps; UINT64_MAX on overflow. */
 uint64_t slc_held_memory_bytes(unsigned order, uint64_t nnz, double fraction);
 
 /* Collects the held-out nonzeros in one pass over number `layout` of the stream's layouts. The
- * stream must not have a selection yet, so that it delivers their values. Order: the same records
- * in the same order for any layout and number of threads. Owns: release with slc_held_destroy,
- * which accepts an all-zero struct. Errors: those of the pass; SLC_ERR_USAGE if no nonzero is held
- * out; SLC_ERR_NUMERIC if far more nonzeros are held out than the fraction, which happens only if
- * the coordinates were chosen to defeat the hash. */
+ * stream must not hold nonzeros out yet (slc_stream_hold_out), so that it delivers their values.
+ * Order: the same records in the same order for any layout and number of threads. Owns: release
+ * with slc_held_destroy, which accepts an all-zero struct. Errors: those of the pass; SLC_ERR_USAGE
+ * if no nonzero is held out; SLC_ERR_NUMERIC if far more nonzeros are held out than the fraction
+ * states, which happens only if the coordinates were chosen to defeat the hash. */
 enum slc_status slc_held_gather(struct slc_stream *stream,
                                 unsigned layout,
                                 const struct slc_holdout *holdout,

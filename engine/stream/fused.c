@@ -36,7 +36,8 @@ static void abort_jobs(void *context)
     jobs->second->ops->mttkrp_abort(jobs->second);
 }
 
-/* Returns the second job, with the first tile of the range at which the pass starts or resumes. */
+/* Returns a copy of the second job whose first_tile is the first tile of the range at which the
+ * pass starts or resumes. */
 static struct slc_mttkrp_job
 resumed_second(const struct slc_stream *stream, unsigned layout, const struct slc_fused_jobs *jobs)
 {

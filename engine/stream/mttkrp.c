@@ -21,7 +21,8 @@ void slc_mttkrp_stream_abort(void *context)
     backend->ops->mttkrp_abort(backend);
 }
 
-/* Returns `job` with the first tile of the block at which the pass starts or resumes. */
+/* Returns a copy of `job` whose first_tile is the first tile of the block at which the pass starts
+ * or resumes. */
 static struct slc_mttkrp_job resumed_job(const struct slc_stream *stream,
                                          unsigned layout,
                                          const struct slc_mttkrp_job *job,

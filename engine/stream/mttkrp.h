@@ -22,9 +22,9 @@ enum slc_status slc_mttkrp_stream(struct slc_stream *stream,
 
 /* Like slc_mttkrp_stream, but makes the pass in parts if `cuts` is not NULL. A pass may be stopped
  * between two parts, and resumed later at the same position, if the order of blocks
- * (slc_stream_order) is the same. The result then has the same bits as without the stop, if the
- * strategy's sums are reproducible. With SLC_CONFLICT_REPLICA there is no pass, and `cuts` is
- * ignored. */
+ * (slc_stream_order) is the same. If the strategy's sums are reproducible, the result has the same
+ * bits as the result of a pass that was not stopped. With SLC_CONFLICT_REPLICA there is no pass,
+ * and `cuts` is ignored. */
 enum slc_status slc_mttkrp_stream_parts(struct slc_stream *stream,
                                         unsigned layout,
                                         struct slc_backend *backend,

@@ -11,8 +11,8 @@ struct slc_pass_cuts {
     /* Returns the end of the part that begins at position `first`. The end must be greater than
      * `first` and at most `count`. */
     uint64_t (*end)(void *context, uint64_t first, uint64_t count);
-    /* Called between two parts, when all blocks or ranges before `position` have been computed and
-     * no others. The callback may read the state of the pass's jobs (mttkrp_state of
+    /* Called between two parts, when exactly the blocks or ranges before `position` have been
+     * computed. The callback may read the state of the pass's jobs (mttkrp_state of
      * base/backend.h). An error ends the pass. */
     enum slc_status (*between)(void *context, uint64_t position, struct slc_error *err);
     /* Position at which an earlier pass stopped, or 0. If it is not 0, `resume` is called when the

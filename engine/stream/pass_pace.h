@@ -10,8 +10,8 @@
 
 #include <stdint.h>
 
-/* Bytes of the first part if there are no measurements. It takes a second or less in most passes,
- * and a few seconds in the slowest (rank 256, two threads). */
+/* Bytes of the first part if there are no measurements. Such a part takes a second or less in most
+ * passes, and a few seconds in the slowest (rank 256, two threads). */
 #define SLC_PASS_FIRST_PART_BYTES (UINT64_C(64) << 20)
 
 /* Measured rate of similar passes, that is, over the same layout and for the same mode. Initially

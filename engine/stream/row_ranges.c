@@ -10,9 +10,10 @@
 
 /* Limits for the ranges of a layout that is not sorted by the mode. A range has 1/64 of the
  * tensor's nonzeros, as partitions have (convert/layout/sorted_cuts.h), so that there are several
- * ranges per worker. It has at least 2 tiles, because a tile at the border of two ranges is decoded
- * for both, and at most 1 Mi nonzeros. RANGES_MAX takes precedence: the index of a damaged store
- * may state any number of nonzeros, and this error is found only when blocks are read. */
+ * ranges per worker. It has at least 2 tiles and at most 1 Mi nonzeros. Smaller ranges would cost
+ * time, because a tile at the border of two ranges is decoded for both. RANGES_MAX takes
+ * precedence: the index of a damaged store may state any number of nonzeros, and this error is
+ * found only when blocks are read. */
 enum { RANGES_WANTED = 64, RANGES_MAX = 1 << 16 };
 #define RANGE_NNZ_MIN (UINT64_C(2) * SLC_TILE_NNZ)
 #define RANGE_NNZ_MAX (UINT64_C(1) << 20)

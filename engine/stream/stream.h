@@ -63,8 +63,8 @@ struct slc_pass_division {
 };
 
 /* A part of a pass: positions first .. end - 1 in the order in which blocks are read
- * (slc_stream_order), or in the ranges of a pass in two phases. If first and end are 0, the part is
- * the whole pass. */
+ * (slc_stream_order), or, in a pass in two phases, among its ranges. If first and end are 0, the
+ * part is the whole pass. */
 struct slc_pass_part {
     uint64_t first, end;
 };
@@ -205,8 +205,8 @@ unsigned slc_stream_device_count(const struct slc_stream *stream);
 /* Returns the bytes of host memory that slc_stream_attach allocates; UINT64_MAX on overflow. */
 uint64_t slc_stream_device_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan);
 
-/* Returns all blocks of a layout in the order in which passes read them, except passes with ranges
- * or with a division. */
+/* Returns all blocks of a layout in the order in which passes read them. Passes with ranges or with
+ * a division use a different order. */
 const uint64_t *slc_stream_order(const struct slc_stream *stream, unsigned layout);
 
 /* Makes one pass over all blocks of a layout, or a part of a pass. Errors: the first I/O error,
@@ -233,8 +233,8 @@ void slc_stream_hold_out(struct slc_stream *stream,
                          const struct slc_holdout *holdout,
                          void *scratch);
 
-/* Returns the reader of number `layout` of the stream's layouts, which the caller of
- * slc_stream_open owns. */
+/* Returns the reader of number `layout` of the stream's layouts. The caller of slc_stream_open owns
+ * the reader. */
 const struct slc_reader *slc_stream_reader(const struct slc_stream *stream, unsigned layout);
 
 /* Detaches the devices and closes the stream. Accepts NULL. */

@@ -10,8 +10,8 @@
 
 /* The tile views that consumers get contain functions that call the decoder and measure its time.
  * Reading the clock twice takes about 50 ns, and decoding a chunk takes 500 ns or more. Therefore
- * only one chunk in four is timed, and the time of the others is estimated from their numbers of
- * nonzeros. The first chunk, which may expand the tile, is always timed and not included in the
+ * only one chunk in four is timed, and the time of the other chunks is estimated from their numbers
+ * of nonzeros. The first chunk, which may expand the tile, is always timed and not included in the
  * estimate. */
 enum { CHUNKS_TIMED = 4 };
 
@@ -148,8 +148,8 @@ static enum slc_status consume_tile(struct slc_stream *stream,
     }
     struct slc_tile_view tile = worker->inner;
     tile.next = timed_next;
-    /* Held-out values are set to 0 in chunks only, so fiber runs and descriptions are not available
-     * then. */
+    /* Held-out values are set to 0 only in chunks. While nonzeros are held out, fiber runs and
+     * descriptions are therefore not available. */
     tile.next_fibers =
         tile.next_fibers != NULL && worker->holdout == NULL ? timed_next_fibers : NULL;
     tile.describe = tile.describe != NULL && worker->holdout == NULL ? timed_describe : NULL;

@@ -1,18 +1,18 @@
 /* Makes passes that feed whole blocks to devices (base/device.h). With several devices, each block
  * is fed to the device that owns it.
  *
- * Each worker checks and describes the blocks that it gets from the ring, which takes most of the
- * time. It then feeds a block to its device while it holds the mutex of the feed, so only one
- * thread at a time uses a device. The slot of the block stays occupied until the device has copied
- * it. Pending copies are in a queue; a worker that feeds a block also polls this queue and releases
- * slots. Any free worker may prepare the next block for any device.
+ * Each worker checks and describes the blocks that it gets from the ring. This takes most of the
+ * worker's time. The worker then feeds a block to its device while it holds the mutex of the feed,
+ * so only one thread at a time uses a device. The slot of the block stays occupied until the device
+ * has copied it. Pending copies are in a queue; a worker that feeds a block also polls this queue
+ * and releases slots. Any free worker may prepare the next block for any device.
  *
  * Unless the CPU shares the pass, all resident blocks are fed at the start, so that one launch
- * computes them. Later, a worker prefers blocks that have arrived, because their slots are needed
- * for more reads, to cached blocks. A worker that finds no block makes the device start the batch
- * of blocks that it has gathered. Then the worker waits for the oldest copy, because the reader may
- * need its slot. If there is no copy, the worker sleeps in the ring. If another thread holds the
- * mutex of a device, that thread does these steps, and the worker skips the device.
+ * computes them. Later, a worker prefers arrived blocks to cached blocks, because the slots of
+ * arrived blocks are needed for more reads. A worker that finds no block makes the device start the
+ * batch of blocks that it has gathered. Then the worker waits for the oldest copy, because the
+ * reader may need its slot. If there is no copy, the worker sleeps in the ring. If another thread
+ * holds the mutex of a device, that thread does these steps, and the worker skips the device.
  *
  * The memory of a mapped file cannot be registered, and it changes if the file changes. With mmap,
  * a block is therefore first copied to the cache, if it belongs there, or to a buffer. The copy is
@@ -88,7 +88,8 @@ static enum slc_status feed_block(struct slc_stream *stream,
 {
     struct slc_feed *feed = feed_of(stream, block->block);
     uint8_t *state = &stream->layout->cached[block->block];
-    /* Before the block is cached or resident, only the worker that feeds it accesses its state. */
+    /* No lock is needed: until the block is cached or resident, only the worker that feeds the
+     * block accesses its state. */
     const bool keeps = *state == SLC_CACHE_RESIDENT_WANTED;
     uint32_t keep = SLC_NOT_RESIDENT;
     const enum slc_status status =

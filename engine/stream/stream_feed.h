@@ -26,7 +26,7 @@ struct slc_feed {
     pthread_mutex_t mutex;        /* protects the device and the members below */
     struct slc_feed_copy *copies; /* circular queue, copy_most elements */
     unsigned copy_most, first, count;
-    bool gathered; /* true if the device may have blocks that it has not started */
+    bool gathered; /* true if the device may have a batch of blocks that it has not started */
     /* hybrid passes: number of blocks that workers are preparing for the device */
     unsigned preparing;
 
@@ -43,8 +43,8 @@ struct slc_feeding {
     struct slc_copy_buffers buffers; /* buffers for blocks of a mapped file */
 };
 
-/* Releases the slots and buffers whose copies are complete. With `wait`, waits for the oldest copy.
- * Needs: the caller holds the mutex of the feed. */
+/* Releases the slots and buffers whose copies are complete. With `wait`, first waits for the oldest
+ * copy. Needs: the caller holds the mutex of the feed. */
 enum slc_status slc_stream_feed_reclaim(struct slc_stream *stream,
                                         struct slc_feed *feed,
                                         bool wait,

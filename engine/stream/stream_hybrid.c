@@ -217,9 +217,9 @@ static enum slc_status poll_device(struct slc_stream *stream,
 {
     struct slc_device_progress progress;
     const bool any = find_candidate(stream, candidate);
-    /* While other workers prepare blocks for the gathered batch, no candidate is passed: if the
-     * candidate did not fit, the device would launch the batch, and the other workers would wait
-     * for a slot. */
+    /* While other workers prepare blocks for the gathered batch, the query does not get the
+     * candidate: if the candidate did not fit, the device would launch the batch, and the other
+     * workers would wait for a slot. */
     enum slc_status status = query_progress(
         stream, feed, any && feed->preparing == 0 ? candidate : NULL, &progress, fault);
 

@@ -41,7 +41,7 @@ struct slc_open_block {
     uint64_t due_ns; /* if the block is in a slot: earliest time at which its read may complete */
     bool used;       /* records for cached blocks: true if the record is in use */
     uint32_t next_tile;
-    /* number of tiles not yet computed, times workers if every_worker */
+    /* number of tiles not yet computed; every_worker: multiplied by the number of workers */
     _Atomic uint64_t tiles_left;
     uint64_t number; /* every_worker: position in the order in which all workers visit blocks */
     unsigned takers; /* every_worker: number of workers that have not yet taken the last tile */
@@ -231,8 +231,8 @@ void slc_stream_progress(struct slc_stream *stream, unsigned worker);
 void slc_stream_ranges_begin(struct slc_stream *stream);
 void slc_stream_ranges_run(struct slc_stream *stream, unsigned worker);
 
-/* Like slc_stream_ranges_begin and slc_stream_ranges_run, for a pass that feeds whole blocks to
- * devices. */
+/* slc_stream_feed_begin prepares a pass that feeds whole blocks to devices, before any thread
+ * starts. slc_stream_feed_run runs one worker of the pass. */
 void slc_stream_feed_begin(struct slc_stream *stream);
 /* Makes the devices start all resident blocks. Only for passes without the CPU. Errors: those of
  * the devices. */

@@ -11,8 +11,8 @@
  * or it is now the turn of a block) notifies the ring, which wakes the worker.
  *
  * In file order, cached blocks are opened when it is their turn. In any other order, a worker opens
- * arrived blocks first, because their slots are needed for more reads, and a cached block if no
- * block has arrived.
+ * a cached block only if no block has arrived, because the slots of arrived blocks are needed for
+ * more reads.
  *
  * If every worker needs every tile, all workers visit the blocks in the same order (file order or
  * the order of opening), but each worker may be at a different block. A block leaves the list when
@@ -24,12 +24,12 @@
  * done can always be taken, and the pass cannot deadlock for any number of slots.
  *
  * Each open cached block needs a record, and there is one record per worker. A worker opens a
- * cached block only if there is no tile to take. Then each open cached block has a worker that
- * computes its last tiles or is opening it, so a record is free. In two cases a worker must wait
- * for a record. If every worker needs every tile, a worker may be ahead of the others by as many
- * blocks as there are records. If tiles are delivered by partition, open blocks may wait for their
- * turn. Each group of workers has the records of its workers. Any worker opens arrived blocks, for
- * any group. */
+ * cached block only if there is no tile to take. At that time each open cached block has a worker
+ * that computes its last tiles or is opening it, so a record is free. In two cases a worker must
+ * wait for a record. If every worker needs every tile, a worker may be ahead of the other workers
+ * by as many blocks as there are records. If tiles are delivered by partition, open blocks may wait
+ * for their turn. A group of workers uses only the records of its own workers. Any worker opens
+ * arrived blocks, for any group. */
 #include "engine/stream/stream_impl.h"
 
 #include "base/error/clock.h"
@@ -50,8 +50,8 @@ void slc_stream_abort(struct slc_stream *stream, const struct slc_error *fault)
     }
 }
 
-/* by_partition: sets the number of completed blocks of the partition in which the part begins,
- * because earlier parts may have computed some of its blocks. */
+/* For passes by partition: sets the number of completed blocks of the partition in which the part
+ * of the pass begins, because earlier parts may have computed some of its blocks. */
 static void count_earlier_blocks(struct slc_stream *stream)
 {
     const uint64_t block = stream->order[stream->first];
@@ -65,7 +65,7 @@ static void count_earlier_blocks(struct slc_stream *stream)
 
 void slc_stream_tiles_begin(struct slc_stream *stream)
 {
-    /* If strict, positions in the order are block numbers. */
+    /* In a strict pass, the order of the pass is file order, so a position is a block number. */
     const uint64_t serving = stream->strict ? stream->first : 0;
 
     stream->open = NULL;
@@ -107,7 +107,8 @@ static void publish_block(struct slc_stream *stream, struct slc_open_block *bloc
     slc_ring_notify(stream->ring);
 }
 
-/* every_worker: takes the next tile of this worker, if its block is open. */
+/* For passes in which every worker needs every tile: takes the worker's next tile, if the block of
+ * this tile is open. */
 static bool take_own_tile(struct slc_stream *stream,
                           struct slc_stream_worker *worker,
                           struct slc_open_block **block,
@@ -186,8 +187,8 @@ static bool partition_turn(const struct slc_stream *stream, const struct slc_ope
     return block->view.block == partition.first_block + stream->layout->partition_done[number];
 }
 
-/* by_partition: takes the next tile of the worker's block or, if that has no tile left, of another
- * block. */
+/* For passes by partition: takes the next tile of the worker's block or, if that has no tile left,
+ * of another block. */
 static bool take_partition_tile(struct slc_stream *stream,
                                 struct slc_stream_worker *worker,
                                 struct slc_open_block **block,
@@ -218,7 +219,8 @@ static bool take_partition_tile(struct slc_stream *stream,
     return true;
 }
 
-/* Returns NULL if all records are in use, which only the asserted kinds of passes allow. */
+/* Returns NULL if all records are in use. This can happen only in the kinds of passes that the
+ * assertion below lists. */
 struct slc_open_block *
 slc_stream_cached_record(struct slc_stream *stream, unsigned first, unsigned end, uint64_t block)
 {

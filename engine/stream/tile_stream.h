@@ -28,9 +28,8 @@ struct slc_tile_stream {
     double turn_seconds; /* time that workers waited for their turns, summed over workers */
 };
 
-/* Returns the bytes that delivering the tiles of a layout to `workers` workers needs: with `least`,
- * the fewest with which it is possible; otherwise the number beyond which more memory saves no
- * time. */
+/* Returns the bytes of memory for delivering the tiles of a layout to `workers` workers: the
+ * minimum if `least` is set, otherwise the number beyond which more memory saves no time. */
 uint64_t slc_tile_stream_memory_bytes(const struct slc_tile_stream *stream,
                                       const struct slc_reader *reader,
                                       unsigned workers,

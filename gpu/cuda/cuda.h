@@ -19,7 +19,7 @@ extern "C" {
 
 /* A statement that is needed for correct results. tests/unit/gpu/test_planted.py omits the
  * statement, or replaces it with a wrong one, and checks that tests detect the fault. `fault` is a
- * unique name. */
+ * unique name for the omission or replacement. */
 #define SLC_PLANT(fault, statement)              statement
 #define SLC_PLANT_OTHER(fault, statement, wrong) statement
 
@@ -69,8 +69,8 @@ static inline cudaError_t slc_launch(void (*kernel)(Parameters...),
 
 /* ---- atomic additions that return nothing */
 
-/* Adds `count` numbers to the numbers at `to`, one at a time, because the instruction has no vector
- * form for f64. */
+/* Adds `count` numbers to the numbers at `to`, one at a time, because the instruction for atomic
+ * additions has no vector form for f64. */
 template <int count> __device__ static inline void slc_reduce_add(double *to, const double *values)
 {
     for (int i = 0; i < count; i++) {

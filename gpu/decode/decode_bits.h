@@ -26,7 +26,7 @@ struct slc_group_place {
     uint32_t lane;
 };
 
-/* Returns true if nonzero j of the warp lane exists. */
+/* Returns true if nonzero j of the warp lane exists: the last group of a tile may be shorter. */
 __device__ static inline bool slc_lane_has(const struct slc_group_place &place, uint32_t j)
 {
     return SLC_LANE_NNZ * place.lane + j < place.size;

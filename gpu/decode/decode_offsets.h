@@ -132,7 +132,8 @@ __device__ static inline bool slc_offsets_of_words(const struct slc_encoded_layo
     return sound;
 }
 
-/* Does the same with the low 64 bits of keys. The upper bits of every key are `upper`. */
+/* Does the same as slc_offsets_of_words with the low 64 bits of keys. The upper 64 bits of every
+ * key are `upper`. */
 __device__ static inline bool slc_offsets_of_long_words(const struct slc_encoded_layout *layout,
                                                         const struct slc_encoded_tile *tile,
                                                         uint32_t lane,

@@ -89,10 +89,10 @@ slc_patched_next(const uint8_t *block,
     return group;
 }
 
-/* Adds the high parts of exceptions to the numbers of the warp lanes, but only the bits that are
- * bits 32 * word .. 32 * word + 31 of a number. Returns false on all warp lanes, with some high
- * parts missing, if a high part is zero or if the positions do not ascend below the group's size.
- * Ascending positions ensure that no two warp lanes write to the same place. */
+/* Adds the high parts of exceptions to the numbers of the warp lanes, but only to bits 32 * word ..
+ * 32 * word + 31 of the numbers. Returns false on all warp lanes, with some high parts missing, if
+ * a high part is zero, or if positions do not ascend or are not below the group's size. Ascending
+ * positions ensure that no two warp lanes write to the same place. */
 template <typename Word>
 __device__ static inline bool slc_patched_add_word(const struct slc_patched_group &group,
                                                    const struct slc_group_place &place,

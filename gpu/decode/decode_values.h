@@ -18,8 +18,8 @@ template <typename Stored> __device__ static inline bool slc_value_is_sound(Stor
     return value != 0 && value - value == 0; // NOLINT(misc-redundant-expression): see above
 }
 
-/* Converts the warp lane's stored values. Returns a fault if a value is invalid and its nonzero
- * exists. */
+/* Converts the warp lane's stored values. Returns a fault if a value is invalid, ignoring positions
+ * after the group's last nonzero. */
 template <typename Stored, typename T>
 __device__ static inline unsigned slc_values_check(const struct slc_group_place &place,
                                                    const Stored stored[SLC_LANE_NNZ],
@@ -116,8 +116,8 @@ __device__ static inline unsigned slc_values_integers(const struct slc_patched_g
     return sound ? SLC_GPU_SOUND : SLC_GPU_FAULT_VALUE;
 }
 
-/* If the lowest integer and a stored number have at most this number of bits, their sum is less
- * than 2^31. */
+/* If the lowest integer and a stored number each have at most this number of bits, their sum is
+ * less than 2^31. */
 enum { SLC_SMALL_INTEGER_BITS = 30 };
 
 template <typename T>

@@ -23,7 +23,7 @@ enum {
     MATCH_MIN = 4,     /* bytes of the shortest match; a stored length is the length minus this */
     LAST_LITERALS = 5, /* a section with matches ends with at least this number of literals */
     LAST_MATCH = 12,   /* the last match begins at least this number of bytes before the end */
-    /* number of bytes from which copying words is faster than copying bytes */
+    /* minimum number of bytes for which copying words is faster than copying bytes */
     COPY_WORDS = 64,
     WORD = 4
 };

@@ -1,5 +1,5 @@
-/* A piece of memory that is divided into consecutive parts. The same code runs twice: first to
- * measure the piece, then to place the parts at its address. Private to gpu/. */
+/* A piece of memory that is divided into consecutive parts. The code that divides a piece runs
+ * twice: first to measure it, then to place the parts at its address. Private to gpu/. */
 #ifndef SLC_GPU_PIECE_H
 #define SLC_GPU_PIECE_H
 

@@ -54,8 +54,8 @@ __global__ static void __launch_bounds__(SLC_WARP)
     }
 }
 
-/* Returns the number of words of a mode, including a spare word, because a read loads two words
- * even for numbers of 0 bits. */
+/* Returns the number of words of a mode that has `nnz` offsets of `bits` bits. This includes a
+ * spare word, because a read always loads two words, even if `bits` is 0. */
 static uint64_t word_count(uint32_t nnz, uint32_t bits)
 {
     const uint64_t words = ((uint64_t)nnz * bits + 31) / 32;
@@ -102,7 +102,7 @@ static cudaError_t allocate_tiles(const struct slc_gpu_tile *tiles,
     if (error != cudaSuccess) {
         return error;
     }
-    /* Spare words are read, but their bits are never used. */
+    /* Clear the spare words: they are read, although their bits are never used. */
     error = cudaMemsetAsync(made->memory, 0, made->bytes, stream);
     if (error != cudaSuccess) {
         return error;

@@ -28,13 +28,12 @@ struct slc_gpu_solver {
 void slc_gpu_solver_pack(const struct slc_solver *solver, double *packed);
 
 /* Computes factor = MTTKRP D V^-1 E. For each column r, columns[r] becomes the largest magnitude in
- * the new factor, ignoring NaN, and columns[rank + r] becomes the sum over i of mttkrp(i, r)
- * factor(i, r). The MTTKRP is f64 and the factor has type `precision`; they have the same shape and
- * separate memory.
- * Accuracy: rows are solved by substitution, as in slc_dense_update. Cost: rows * rank^2
- * multiply-adds, two reads of the MTTKRP and one write of the factor. The second read is served by
- * caches if 64 rows per warp fit in the caches. Above rank 64, rows are processed in scratch
- * instead of shared memory. */
+ * the new factor, ignoring NaN, and columns[rank + r] becomes the sum over i of
+ * mttkrp(i, r) * factor(i, r). The MTTKRP is f64 and the factor has type `precision`; they have the
+ * same shape and separate memory. Accuracy: rows are solved by substitution, as in
+ * slc_dense_update. Cost: rows * rank^2 multiply-adds, two reads of the MTTKRP and one write of the
+ * factor. The second read is served by caches if 64 rows per warp fit in the caches. Above rank 64,
+ * rows are processed in scratch instead of shared memory. */
 cudaError_t slc_gpu_dense_update(const struct slc_gpu_solver *solver,
                                  enum slc_value_type precision,
                                  const struct slc_gpu_matrix *mttkrp,

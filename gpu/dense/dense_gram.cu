@@ -24,7 +24,7 @@ struct gram_job {
     uint32_t cols, pitch;
     struct slc_gpu_gram_tiles tiles;
     struct slc_gpu_row_cut cut;
-    double *partial; /* the tiles of each group */
+    double *partial; /* the tiles of each group, before the groups are added */
 };
 
 /* Sets *first and *second to the row and column of element `pair` of the upper triangle of a `side`

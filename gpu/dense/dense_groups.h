@@ -22,8 +22,8 @@ static inline unsigned slc_group_threads(uint32_t count)
 
 /* Returns the sum or, if `largest`, the maximum of from[g * stride] over all g less than `count`.
  * The order of additions depends only on `count`. Called by all slc_group_threads(count) threads of
- * a thread block. Each warp lane has its own `from`, which is the same in all warps. Only the
- * results in warp 0 are valid. Needs: shared memory for one f64 per thread. */
+ * a thread block. `from` may differ between the warp lanes of a warp, but not between the warps.
+ * Only the results in warp 0 are valid. Needs: shared memory for one f64 per thread. */
 __device__ static inline double
 slc_reduce_groups(const double *from, uint64_t stride, uint32_t count, bool largest)
 {

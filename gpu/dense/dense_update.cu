@@ -33,7 +33,7 @@ struct update_job {
     const struct slc_row_span *units; /* NULL if all rows are one unit */
     uint32_t unit_count;
     struct slc_gpu_row_cut cut; /* cut of the longest unit; shorter units have fewer groups */
-    double *largest, *inner;    /* slc_gpu_update_columns(rank) elements per group each */
+    double *largest, *inner;    /* each has slc_gpu_update_columns(rank) elements per group */
     double *panels;             /* NULL if panels are in shared memory */
 };
 
@@ -146,8 +146,8 @@ __device__ static inline void gather(const double *w,
 }
 
 /* Solves the columns of a warp lane's rows, from first to last if `down`, otherwise from last to
- * first. From each column, the solved columns times their elements of the matrix are subtracted;
- * the difference is divided by the diagonal element. */
+ * first. For each column, subtracts the solved columns, each times its element of `matrix`, and
+ * divides the difference by the diagonal element. */
 template <bool down>
 __device__ static inline void
 substitute(double *w, const double *matrix, const double *inverse, uint32_t width)
@@ -278,7 +278,7 @@ static cudaError_t launch_groups(const struct update_job *job,
                       static_cast<const double *>(mttkrp), static_cast<X *>(factor));
 }
 
-/* Returns a job with the members that do not depend on units or scratch. */
+/* Returns a job in which all members that do not depend on units or scratch are set. */
 static struct update_job job_of(const struct slc_gpu_solver *solver,
                                 const struct slc_gpu_matrix *mttkrp,
                                 const struct slc_gpu_matrix *factor)

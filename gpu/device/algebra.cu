@@ -188,7 +188,7 @@ scale_by(struct slc_gpu *gpu, unsigned mode, const double *scale, struct slc_err
     SLC_GPU_TRY(slc_gpu_dense_scale(&gpu->memory.factor[mode], gpu->problem.precision,
                                     gpu->memory.sums, gpu->main),
                 err);
-    /* The next call reuses the buffer for small matrices. */
+    /* Wait, because the next call reuses the buffer for small matrices. */
     SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
     return SLC_OK;
 }

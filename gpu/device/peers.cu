@@ -51,7 +51,7 @@ enter(const struct slc_gpu *gpu, const struct slc_device *from, struct slc_error
     return SLC_OK;
 }
 
-/* Enables direct copies from the other device, if possible. */
+/* Enables direct copies from the device `other`, if possible. */
 static enum slc_status
 enable_peer_access(struct slc_gpu *gpu, const struct slc_gpu *other, struct slc_error *err)
 {
@@ -70,7 +70,7 @@ enable_peer_access(struct slc_gpu *gpu, const struct slc_gpu *other, struct slc_
     return SLC_OK;
 }
 
-/* Enqueues a copy from the other device's memory. */
+/* Enqueues a copy from the memory of the device `other`. */
 static enum slc_status copy_from_peer(struct slc_gpu *gpu,
                                       const struct slc_gpu *other,
                                       void *to,
@@ -160,7 +160,7 @@ static cudaError_t add_words(const struct slc_gpu *gpu, uint64_t at, uint64_t by
                              bytes / sizeof *exact->words, gpu->main);
 }
 
-/* Adds bytes [begin, end) of the other device's output, or of its exact sums. */
+/* Adds bytes [begin, end) of the output of the device `other`, or of its exact sums. */
 static enum slc_status add_bytes(struct slc_gpu *gpu,
                                  const struct slc_gpu *other,
                                  bool exact,
@@ -186,7 +186,7 @@ static enum slc_status add_bytes(struct slc_gpu *gpu,
     return SLC_OK;
 }
 
-/* Marks the columns for which the other device could not add all addends. */
+/* Marks the columns for which the device `other` could not add all addends. */
 static enum slc_status
 add_refused(struct slc_gpu *gpu, const struct slc_gpu *other, struct slc_error *err)
 {

@@ -67,8 +67,8 @@ struct slc_gpu_slot {
 struct slc_gpu_residents {
     uint64_t used_bytes;
     uint32_t tile_count, block_count;
-    /* Resident blocks cannot be used: a batch with some of them was never launched and so not
-     * expanded, or a kernel found damage. */
+    /* True if resident blocks cannot be used, because a batch with some of them was never launched
+     * and so not expanded, or a kernel found damage. */
     bool lost;
 
     cudaStream_t stream;               /* NULL if there is no memory for resident blocks */
@@ -159,8 +159,8 @@ static inline const struct slc_gpu *slc_gpu_of(const struct slc_device *device)
 enum slc_status slc_gpu_enter(const struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
 /* Does the same as slc_gpu_enter. Errors: also SLC_ERR_USAGE if no MTTKRP is in progress. */
 enum slc_status slc_gpu_enter_job(const struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
-/* Called at the end of every call of a job. After a failure, waits for pending work and marks the
- * job as failed. Returns `status`. */
+/* Every operation of a job ends with this call. If `status` is an error, the call waits for pending
+ * work and marks the job as failed. Returns `status`. */
 enum slc_status slc_gpu_leave_job(struct slc_gpu *gpu, enum slc_status status);
 
 /* ---- open.cu */
@@ -304,7 +304,8 @@ static inline uint32_t slc_gpu_chunks_of(uint32_t nnz, uint32_t chunk_runs)
  * slc_gpu_residents_close, which accepts all-zero members. */
 enum slc_status slc_gpu_residents_open(struct slc_gpu *gpu, struct slc_error *err) SLC_NODISCARD;
 void slc_gpu_residents_close(struct slc_gpu *gpu);
-/* Clears marks and launch counts. Called after a job, when none of the job's work is pending. */
+/* Clears the marks and launch counts of blocks. Called after a job, when none of its work is
+ * pending. */
 void slc_gpu_residents_reset(struct slc_gpu *gpu);
 
 /* Sets *data and *expanded to the positions of a block's bytes and expanded bytes. Returns false if
@@ -313,8 +314,8 @@ bool slc_gpu_resident_fits(const struct slc_gpu *gpu,
                            const struct slc_encoded_block *block,
                            uint8_t **data,
                            uint8_t **expanded);
-/* Makes a block resident. Needs: its copy has been enqueued on the slot's stream, and its tiles are
- * in the slot's host table starting at `tiles`. Sets *keep to the block's handle. */
+/* Makes a block resident. Needs: the block's copy has been enqueued on the slot's stream, and its
+ * tiles are in the slot's host table starting at `tiles`. Sets *keep to the block's handle. */
 enum slc_status slc_gpu_resident_keep(struct slc_gpu *gpu,
                                       struct slc_gpu_slot *slot,
                                       const struct slc_encoded_block *block,

@@ -271,7 +271,7 @@ slc_gpu_output_read(struct slc_device *device, struct slc_matrix *to, struct slc
     return slc_gpu_output_rows(device, &all, 1, to, err);
 }
 
-/* Adds a run of rows that fits in the arrival buffer, starting at row `first`. */
+/* Adds `rows`, which must fit in the arrival buffer, to the output, starting at its row `first`. */
 static enum slc_status
 add_rows(struct slc_gpu *gpu, uint64_t first, struct matrix_rows *rows, struct slc_error *err)
 {

@@ -32,7 +32,7 @@ struct slc_gpu_resident_block {
      * the block. */
     unsigned slot;
     uint64_t batch;
-    bool marked;                             /* marked by the job and not launched yet */
+    bool marked;                             /* the job needs the block, but has not launched it */
     const struct slc_encoded_layout *layout; /* layout of its tiles */
 };
 
@@ -65,12 +65,12 @@ struct slc_gpu_memory {
     uint8_t *resident;
     struct slc_gpu_tile *resident_tiles;
     uint32_t *resident_chunk_begin; /* slc_gpu_resident_table elements */
-    /* Used with several devices. `arrival` is also used if sums of the host are added to the sums
-     * of the device. */
+    /* The next three are used with several devices. `arrival` is also used with one device if sums
+     * that the host computed are added to the sums of the device. */
     struct slc_row_span *units;
     double *unit_columns;
     uint8_t *arrival;
-    /* used with exact sums: not 0 per column if another device could not add an addend */
+    /* used with exact sums; one per column, not 0 if another device could not add an addend */
     unsigned long long *refused;
 
     /* In host memory. */
@@ -78,7 +78,7 @@ struct slc_gpu_memory {
     double *host_solver; /* host copy of solver and sums */
     struct slc_gpu_fault *host_fault;
     struct slc_gpu_resident_block *resident_blocks; /* at most one element per tile */
-    uint32_t *resident_nnz;                         /* nonzeros of each tile */
+    uint32_t *resident_nnz;                         /* nonzeros of each resident tile */
     uint32_t *host_resident_chunk_begin;            /* registered */
 
     struct slc_gpu_slot_memory slot[SLC_DEVICE_STREAMS];

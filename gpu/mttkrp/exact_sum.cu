@@ -134,9 +134,9 @@ __device__ static double value_of(unsigned long long high, unsigned long long lo
     const int moved = spare_bits < LOW_BITS ? spare_bits : (int)LOW_BITS;
     unsigned long long number = (unsigned long long)whole << moved | rest >> (LOW_BITS - moved);
 
-    /* The bits of `rest` that do not fit only show that the sum is between two integers. Bits are
-     * omitted only if the number has 62 bits or more. An f64 keeps 53 of these bits, so setting the
-     * lowest bit has the same effect on rounding as the omitted bits. */
+    /* Bits of `rest` that do not fit are omitted; the sum is then between `number` and number + 1.
+     * This happens only if `number` has 62 bits or more. An f64 keeps 53 of these bits, so setting
+     * the lowest bit has the same effect on rounding as the omitted bits. */
     if ((rest & ((1ULL << (LOW_BITS - moved)) - 1)) != 0) {
         number |= 1;
     }

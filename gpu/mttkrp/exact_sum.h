@@ -45,8 +45,8 @@ cudaError_t slc_exact_sum_begin(const struct slc_exact_sum *sum,
                                 double magnitude,
                                 cudaStream_t stream);
 
-/* Adds `words` words of another device's sums, for which slc_exact_sum_begin had the same
- * bounds. */
+/* Adds `words` words of another device's sums. Needs: slc_exact_sum_begin had the same bounds on
+ * both devices. */
 cudaError_t slc_exact_sum_add(unsigned long long *to,
                               const unsigned long long *from,
                               uint64_t words,
@@ -62,7 +62,7 @@ cudaError_t slc_exact_sum_finish(const struct slc_exact_sum *sum,
 /* ---- device code */
 
 /* Splits an addend into two words. Returns false if the addend is not finite or exceeds 2^E. 2^E is
- * two to four times the bound, which leaves a margin for rounding of partial sums. */
+ * two to four times the column's bound, which leaves a margin for rounding of partial sums. */
 __device__ static inline bool
 slc_exact_split(double addend, double scale, long long *high, long long *low)
 {

@@ -1,5 +1,5 @@
-/* Computes the MTTKRP of encoded blocks: M(i, r) = sum of x * product over m != mode of A(m)(i_m,
- * r) ([Kolda2009] section 2.6), for all nonzeros x of a batch.
+/* Computes the MTTKRP of encoded blocks: M(i, r) = sum of (x * product of A(m)(i_m, r) over m !=
+ * mode) over the nonzeros x of a batch that belong to row i ([Kolda2009] section 2.6).
  *
  * The grid is persistent: every thread block processes a contiguous range of the batch's chunks, in
  * which neighbouring nonzeros share rows of the factors. For each chunk, each warp decodes a run

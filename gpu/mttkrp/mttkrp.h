@@ -23,7 +23,7 @@ enum slc_gpu_mttkrp_flag {
 };
 
 /* A variant of the kernel, for benchmarks that compare variants (gpu/device/variants.h). All zero
- * is the default variant. Exact sums have no variants. Flags need f64 factors. */
+ * is the default variant. Exact sums have no variants. A variant with flags needs f64 factors. */
 struct slc_gpu_mttkrp_variant {
     unsigned flags;      /* a set of enum slc_gpu_mttkrp_flag */
     uint32_t chunk_runs; /* maximum number of runs per chunk; 0 means SLC_MTTKRP_USUAL_RUNS */

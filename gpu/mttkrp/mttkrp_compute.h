@@ -36,8 +36,8 @@ template <typename F, bool exact_sums> struct slc_mttkrp_lane {
     const struct slc_mttkrp_chunk *chunk;
     const slc_mttkrp_sums<exact_sums> *sums;
     struct slc_mttkrp_target target;
-    /* If no rows share a bucket, each row has only one segment in the chunk, except for this row,
-     * of which the previous group also has a segment. */
+    /* If no rows share a bucket, each row has only one segment in the chunk. The exception is this
+     * row, of which the previous group of warp lanes also sums a segment. */
     uint32_t shared_row;
 };
 
@@ -378,7 +378,7 @@ __device__ static inline void slc_mttkrp_single(const slc_mttkrp_lane<F, exact_s
 }
 
 /* Computes nonzeros [begin, end) in sorted order. Needs: at least one nonzero; `begin` is a
- * multiple of the step. */
+ * multiple of SLC_MTTKRP_STEP. */
 template <typename F, bool exact_sums, unsigned flags>
 __device__ static inline void
 slc_mttkrp_share(slc_mttkrp_lane<F, exact_sums> *lane, uint32_t begin, uint32_t end)

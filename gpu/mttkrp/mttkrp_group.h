@@ -3,9 +3,9 @@
  *
  * The bucket of a row is its offset from the tile's corner modulo a power of two. In ALTO order
  * (base/key.h) the rows of a chunk are close together, so two rows seldom share a bucket. If two
- * rows share a bucket, their nonzeros alternate in the bucket and their segments end early, which
- * is correct, so one pass always suffices. The sort is stable, so the order depends only on the
- * chunk.
+ * rows share a bucket, their nonzeros alternate in the bucket and form more and shorter segments.
+ * The sums are still correct, so one pass of the sort suffices. The sort is stable, so the order
+ * depends only on the chunk.
  *
  * Each warp counts and places its own range of nonzeros. Each bucket has eight counters of 16 bits,
  * one per warp, in the order of the ranges. A scan over all counters yields the position of each
@@ -218,7 +218,7 @@ __device__ static inline void slc_mttkrp_move(T *array, const struct slc_mttkrp_
     }
 }
 
-/* Returns the end of a bucket in sorted order. Needs: slc_mttkrp_group computed the positions. */
+/* Returns the end position of a bucket's nonzeros. Needs: slc_mttkrp_group computed positions. */
 __device__ static inline uint32_t slc_mttkrp_bucket_end(const struct slc_mttkrp_sort *sort,
                                                         uint32_t bucket)
 {

@@ -12,7 +12,7 @@
 #include "gpu/decode/transcode.h"
 #include "gpu/mttkrp/mttkrp_compute.h"
 
-/* Sets the pointers into shared memory to the positions of the plan. */
+/* Sets the pointers into shared memory to the positions that the plan assigns. */
 template <bool exact_sums>
 __device__ static inline void slc_mttkrp_lay_out(const struct slc_gpu_mttkrp *job,
                                                  const struct slc_gpu_mttkrp_plan *plan,

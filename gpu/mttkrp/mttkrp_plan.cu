@@ -10,7 +10,7 @@ enum {
     RESERVED_BYTES = 1024,
     /* Shared memory per thread block for which chunks of exact sums are cut on every machine,
      * because the bits of exact sums depend on the cuts. The number is about half of the 164 KiB of
-     * sm_80; every supported device has at least this much. */
+     * sm_80; on every supported device, a thread block can have at least 81 KiB. */
     EXACT_BYTES = 81 * 1024,
     /* The stash uses at most 1 / STASH_PART of shared memory, so that the rest suffices for chunks
      * of as many runs as without a stash. */
@@ -180,8 +180,8 @@ uint32_t slc_gpu_mttkrp_carveout(const struct slc_gpu_mttkrp_plan *plan,
     const uint32_t taken = plan->blocks_each * (plan->shared_bytes + RESERVED_BYTES);
 
     for (uint32_t size : sizes) {
-        /* Round down, because a percentage that is rounded up would select the next larger size. */
         if (size * 1024 >= taken && size * 1024 <= all) {
+            /* The percentage is rounded down; rounded up, it would select the next larger size. */
             return size * 1024 * 100 / all;
         }
     }

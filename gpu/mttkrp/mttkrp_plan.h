@@ -4,8 +4,8 @@
  * There are three regimes. They differ in the output rows whose sums a thread block keeps in shared
  * memory:
  * 1. All rows, if they fit together with chunks of at least SLC_MTTKRP_WHOLE_RUNS runs. This regime
- *    is for small modes: every chunk has most rows, so otherwise all thread blocks would add to the
- *    same few rows of global memory. Sums are added to global memory once per launch.
+ *    is for small modes: every chunk has nonzeros in most rows, so otherwise all thread blocks
+ *    would add to the same few rows of global memory. Sums reach global memory once per launch.
  * 2. No rows: the sum of each segment is added to global memory. This regime is for ranks far above
  *    a hundred, for which too few rows fit in shared memory to help.
  * 3. A few hot rows, in all other cases. A hot row has more than 1 / SLC_MTTKRP_HOT_SHARE of a
@@ -34,8 +34,8 @@ enum {
      * of buckets. */
     SLC_MTTKRP_LEAST_BUCKETS = SLC_MTTKRP_THREADS,
     SLC_MTTKRP_MOST_BUCKETS = 4 * SLC_MTTKRP_THREADS,
-    /* Largest number of rows in the stash, because each warp lane checks one row. Fewer than 128
-     * rows can be hot in a chunk. */
+    /* Largest number of rows in the stash: one per warp lane, because each warp lane checks the
+     * candidate of one position. Fewer than 128 rows can be hot in a chunk. */
     SLC_MTTKRP_MOST_STASHED = SLC_WARP,
     SLC_MTTKRP_LEAST_STASHED = 4,
     SLC_MTTKRP_HOT_SHARE = 128, /* a hot row has more than 1/128 of the nonzeros of a chunk */

@@ -63,8 +63,8 @@ __device__ static inline void slc_mttkrp_add_one(double *to, double value, bool 
     }
 }
 
-/* Adds pairs of words to the words of `count` columns that begin at `to`. Only `left` of these
- * columns exist. */
+/* Adds pairs of words to the words of `count` columns that begin at `to`. Columns `left` and later
+ * are skipped, because they exceed the rank. */
 template <int count>
 __device__ static inline void slc_mttkrp_add_words(unsigned long long *to,
                                                    uint32_t left,
@@ -156,8 +156,8 @@ __device__ static inline void slc_mttkrp_add_global(const slc_mttkrp_sums<exact_
         const uint32_t there = left + column % panel;
         const uint32_t columns = there < panel ? there : panel;
 
-        /* Possible if all warp lanes of the row have two numbers to add, and the number of warp
-         * lanes is a power of two. */
+        /* Warp lanes can exchange numbers if all warp lanes of the row have two numbers to add, and
+         * the number of warp lanes is a power of two. */
         if (columns > 1 && (columns & (columns - 1)) == 0) {
             slc_mttkrp_add_sectors(columns / width, to, sum);
             return;

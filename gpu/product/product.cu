@@ -71,8 +71,8 @@ static void prepare_lane(const struct slc_gpu_product *made, struct slc_gpu_lane
     }
 }
 
-/* Copies from the start of the registered memory to the device, and waits, so that the registered
- * memory can be reused after the call. */
+/* Copies `bytes` bytes from the start of the registered memory to `to` in device memory. Waits for
+ * the copy, so that the registered memory can be reused after the call. */
 static enum slc_status
 send_bytes(struct slc_gpu_product *made, void *to, uint64_t bytes, struct slc_error *err)
 {

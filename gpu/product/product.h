@@ -4,8 +4,8 @@
  * A lane has a stream, device memory and registered host memory. A lane shares only the matrices
  * and the layout with other lanes; matrices and layout are read-only. A tile is sent in one copy:
  * its description, bytes and expanded bytes are adjacent. The fibers of the tile usually return in
- * one copy, too. The host reads the size of a result from the result itself, so the host requests a
- * little more than the previous tile needed. If the request was too small, the host requests the
+ * one copy, too. Their size is only known from the copy itself, so the host requests a little more
+ * than the fibers of the previous tile needed. If the request was too small, the host requests the
  * rest, at the cost of a second wait. */
 #ifndef SLC_GPU_PRODUCT_H
 #define SLC_GPU_PRODUCT_H

@@ -144,7 +144,7 @@ heads_at(const struct slc_product_job *job, const struct slc_product_group *grou
 
 /* ---- the result */
 
-/* Positions in the result of the offsets and sums of the requested fibers. */
+/* Where the result has the offsets and sums of the requested fibers. */
 struct slc_product_place {
     uint32_t *offsets;
     double *sums;
@@ -261,7 +261,7 @@ store_columns(const struct slc_product_job *job, double *row, uint32_t column, c
     }
 }
 
-/* Computes a thread's columns of all fibers of a group. */
+/* Computes the columns of one thread for all fibers of a group. */
 template <typename Element>
 __device__ static inline void multiply_columns(const struct slc_product_job *job,
                                                const struct slc_product_group *group,
@@ -302,8 +302,8 @@ __device__ static inline void multiply_columns(const struct slc_product_job *job
     }
 }
 
-/* Multiplies in several columns. A vector of `threads` threads, a power of two up to SLC_WARP,
- * processes a group. */
+/* Computes products of several columns. A vector of `threads` threads, a power of two up to
+ * SLC_WARP, processes a group. */
 template <typename Element>
 __global__ static void __launch_bounds__(THREADS, BLOCKS)
     slc_product_columns(const struct slc_product_job job, uint32_t threads)
@@ -364,8 +364,8 @@ __device__ static inline double term_of(const struct slc_product_job *job, uint3
     return term;
 }
 
-/* Multiplies in one column. A warp processes a group in windows of 32 nonzeros. `open` is the
- * partial sum that continues from one window to the next. `open` belongs to `fiber`, or to the
+/* Computes a product of one column. A warp processes a group in windows of 32 nonzeros. `open` is
+ * the partial sum that continues from one window to the next. `open` belongs to `fiber`, or to the
  * carry until the first fiber begins. */
 template <typename Element>
 __global__ static void __launch_bounds__(THREADS)
@@ -400,8 +400,8 @@ __global__ static void __launch_bounds__(THREADS)
     for (uint32_t at = group.begin; at < group.end; at += SLC_WARP) {
         const unsigned word = heads_at(&job, &group, at);
         const uint32_t last = slc_least(group.end - at, SLC_WARP) - 1;
-        /* Number of warp lanes between this warp lane and the start of its fiber, or the window's
-         * first warp lane. */
+        /* `back` is the distance from this warp lane to the warp lane at which its fiber starts, or
+         * to warp lane 0 if the fiber starts before the window. */
         const unsigned upto = word & (SLC_ALL_LANES >> (SLC_WARP - 1 - lane));
         const uint32_t back = upto == 0 ? lane : lane - (31 - (uint32_t)__clz((int)upto));
         double term = lane <= last ? term_of<Element>(&job, at + lane) : 0;
@@ -465,16 +465,17 @@ count_carries(const struct slc_product_job *job, uint32_t group, uint32_t fiber,
     return count;
 }
 
-/* Adds carries to the rows of fibers. Each group has a warp. If the first carry of a fiber is the
- * carry of the group, the warp adds all carries of the fiber to the fiber's row. The warp lanes
- * process `columns` columns (a power of two, at most SLC_WARP) of several carries in parallel. */
+/* Adds carries to the rows of fibers. One warp processes each group. If the first carry of a fiber
+ * is the carry of the group, the warp adds all carries of the fiber to the fiber's row. The warp
+ * lanes process `columns` columns (a power of two, at most SLC_WARP) of several carries in
+ * parallel. */
 __global__ static void __launch_bounds__(THREADS)
     slc_product_carry(const struct slc_product_job job, uint32_t columns)
 {
     const uint32_t lane = threadIdx.x % SLC_WARP;
     const uint32_t group = (blockIdx.x * THREADS + threadIdx.x) / SLC_WARP;
 
-    /* The first group has no carry, because it begins with a fiber. */
+    /* The first group has no carry, because a fiber begins at its first nonzero. */
     if (group == 0 || group >= groups_of(&job)) {
         return;
     }

@@ -1,7 +1,7 @@
 /* The kernels that multiply a tile fiber by fiber on the device, and their arguments. Private to
  * gpu/.
  *
- *     y(f, r) = sum over the nonzeros x of fiber f of x * product of U_n(i_n, r) over summed modes
+ *     y(f, r) = sum of (x * product of U_n(i_n, r) over summed modes n) over nonzeros x of fiber f
  *
  * Summed modes n have a matrix U_n, kept modes have none. A fiber is a run of neighbouring nonzeros
  * that agree in the kept modes. There are three kernels:
@@ -35,7 +35,7 @@ struct slc_product_job {
     struct slc_product_list list;
 
     uint32_t nnz, cols;
-    /* requested fibers: the existing fibers of [first, first + room) */
+    /* requested fibers: those of [first, first + room) that exist in the tile */
     uint32_t first, room;
     enum slc_value_type precision;    /* type of the matrices and of list.values */
     uint32_t kept, summed;            /* number of kept modes, and number of modes with a matrix */

@@ -134,8 +134,8 @@ static enum slc_status add_times(struct slc_gpu_product *product,
     return SLC_OK;
 }
 
-/* Multiplies as many fibers as fit in the result, starting at job->first, and copies the result to
- * host memory. The first copy has lane->expected bytes. */
+/* Multiplies as many fibers as fit in the result memory, starting at fiber job->first, and copies
+ * the result to host memory. The first copy has lane->expected bytes. */
 static enum slc_status multiply_fibers(const struct slc_gpu_product *product,
                                        struct slc_gpu_lane *lane,
                                        struct slc_error *err)

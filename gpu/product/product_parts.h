@@ -105,8 +105,8 @@ extern "C" {
 #endif
 
 /* Fills in the values that follow from the product, and sets each part to its offset in its piece.
- * Returns false for a product for which no device can be opened, and on overflow. Needs: *memory is
- * all-zero. */
+ * Returns false if the product is invalid, so that no device can be opened for it, and on overflow.
+ * Needs: *memory is all-zero. */
 bool slc_gpu_product_measure(const struct slc_device_product *product,
                              struct slc_gpu_product_memory *memory);
 

@@ -33,10 +33,10 @@ enum sluice_pin {
 
 /* Selects whether a decomposition keeps a replica of the tensor for each mode in memory. */
 enum sluice_copies {
-    /* made after ten iterations if the run has more than twenty and memory suffices */
+    /* replicas are made after ten iterations if the run has more than twenty and memory suffices */
     SLUICE_COPIES_AUTO,
     SLUICE_COPIES_NEVER,
-    /* made at the start; SLUICE_ERR_BUDGET if the replicas do not fit into memory */
+    /* replicas are made at the start; SLUICE_ERR_BUDGET if they do not fit into memory */
     SLUICE_COPIES_ALWAYS
 };
 
@@ -94,7 +94,7 @@ struct sluice_plan {
     uint64_t dense_bytes;
     uint64_t scratch_bytes;
     uint64_t decoder_bytes;
-    uint64_t label_bytes;  /* buffer that moves rows of a relabelled mode */
+    uint64_t label_bytes;  /* buffer for reordering the rows of a relabelled mode */
     uint64_t copies_bytes; /* size of all replicas; 0 means no replicas */
     uint64_t cache_bytes;
     uint64_t slot_bytes; /* bytes of each of the slot_count slots */
@@ -126,8 +126,9 @@ SLUICE_API enum sluice_status sluice_mttkrp_plan(const struct sluice_store *stor
                                                  struct sluice_error *err);
 
 /* Computes a matricized tensor times Khatri-Rao product.
- * Math: output(i, r) = sum over nonzeros x with index i in `mode` of x * product over m != mode of
- * factors[m](i_m, r) (Kolda and Bader, SIAM Review 2009, section 2.6).
+ * Math: output(i, r) is the sum of x * P(x, r) over all nonzeros x with index i in `mode`; P(x, r)
+ * is the product of factors[m](i_m, r) over all m != mode (Kolda and Bader, SIAM Review 2009,
+ * section 2.6).
  * Shapes: factors[m] is dims[m] x rank; factors[mode] may be NULL. `output` is dims[mode] x rank
  * and has space for `output_count` doubles.
  * Ownership: all arrays are the caller's and are copied.
@@ -149,7 +150,7 @@ struct sluice_ttv_options {
     uint64_t struct_bytes;
     struct sluice_run_options run;
     struct sluice_output_options output;
-    struct sluice_compute_options compute; /* uses io, schedule, io_limit and device */
+    struct sluice_compute_options compute; /* only io, schedule, io_limit and device are used */
     /* If not 0, the sums are sorted even if the layout yields the sums in the order of the result.
      * SLUICE_SCHEDULE_LARGEST has the same effect. */
     uint64_t sort;
@@ -170,12 +171,12 @@ struct sluice_ttv_report {
 };
 
 /* Multiplies a tensor by a vector in one or more modes.
- * Math: for each mode n that has a vector v, Y = X x_n v: y(f) = sum over the nonzeros x of mode-n
- * fiber f of x * v(i_n) (Kolda and Bader, SIAM Review 2009, section 2.5).
+ * Math: for each mode n that has a vector v, Y = X x_n v: y(f) is the sum of x * v(i_n) over all
+ * nonzeros x in the mode-n fiber f (Kolda and Bader, SIAM Review 2009, section 2.5).
  * Shapes: vectors[n] has dims[n] finite numbers, or is NULL for a mode that remains. `output`
- * becomes a store of the remaining modes, with their order and names. If every mode has a vector,
- * `output` must be NULL and the result is report->number; otherwise `report` may be NULL.
- * Ownership: the vectors are the caller's and are copied.
+ * becomes a store of the modes that remain, in the same order and with their names. If every mode
+ * has a vector, `output` must be NULL and the result is report->number; otherwise `report` may be
+ * NULL. Ownership: the vectors are the caller's and are copied.
  * Order: sums are f64, in the order of the layout that is read, so the result has the same bits for
  * any number of threads, memory, I/O and schedule. The call reads the fiber layout of the
  * first contracted mode that has a fiber layout; the sums then need no sorting.
@@ -194,7 +195,8 @@ SLUICE_API enum sluice_status sluice_ttv(const struct sluice_store *store,
 struct sluice_ttm_options {
     uint64_t struct_bytes;
     struct sluice_run_options run;
-    struct sluice_compute_options compute; /* uses precision, io, pin, io_limit and device */
+    /* only precision, io, pin, io_limit and device are used */
+    struct sluice_compute_options compute;
     /* folder for data that exceeds memory; NULL means the folder of the output */
     const char *temp_folder;
     uint64_t elements; /* if not 0, each nonzero is added to its row of the result in memory */
@@ -211,8 +213,8 @@ struct sluice_ttm_report {
 
 /* Multiplies a tensor by a matrix and writes the result to files. The result may be larger than
  * memory.
- * Math: y(f, r) = sum over the nonzeros x of mode-n fiber f of x * matrix(i_n, r), for the fibers
- * of `mode` that have nonzeros (Kolda and Bader, SIAM Review 2009, section 2.5).
+ * Math: y(f, r) is the sum of x * matrix(i_n, r) over all nonzeros x in the mode-n fiber f, for
+ * each fiber of `mode` that has nonzeros (Kolda and Bader, SIAM Review 2009, section 2.5).
  * Shapes: `matrix` is dims[mode] x columns. The folder `output` receives two files: coords.npy,
  * int64, fibers x (order - 1), with the indices of each fiber in the other modes; and rows.npy,
  * fibers x columns, in compute.precision. The two files replace an earlier result once both are

@@ -36,7 +36,7 @@ enum sluice_value {
 enum sluice_missing {
     SLUICE_MISSING_ERROR,
     SLUICE_MISSING_SKIP,
-    SLUICE_MISSING_NAME /* the empty string is a name */
+    SLUICE_MISSING_NAME /* an empty field is an index whose name is the empty string */
 };
 
 /* Options for converting entries to nonzeros. Option structs have this struct as the member
@@ -73,7 +73,7 @@ struct sluice_convert_options {
     /* If not 0, the saved state of an interrupted conversion of the same file is discarded;
      * otherwise the conversion continues from this state. */
     uint32_t restart;
-    /* seconds of work between commits; 0 means 30, or more if commits are slow */
+    /* seconds of work between commits; 0 means 30 seconds, or longer if commits are slow */
     double commit_seconds;
     struct sluice_table_options table;
     /* Names of indices of a tensor: each item is a folder with files mode-1-TITLE.map,
@@ -148,15 +148,15 @@ SLUICE_API enum sluice_status sluice_builder_create(const char *output,
                                                     struct sluice_builder **ret_builder,
                                                     struct sluice_error *err);
 
-/* Adds `count` entries to a builder. The first call chooses the key ranges of the sort from its
- * entries: push all entries at once, or a random sample first.
+/* Adds `count` entries to a builder. The first call chooses the key ranges of the sort from the
+ * entries that it adds: push all entries at once, or a random sample first.
  * Shapes: coords[n] has `count` indices of mode n, one for each of the `order` modes; `values` has
  * `count` numbers.
  * Ownership: the arrays are the caller's and are copied.
  * Order: the store depends only on the entries and their order, not on their division among calls.
  * Errors: the common errors; SLUICE_ERR_INPUT for an index out of range or a value that is not
- * finite, with the entry in the message. On error, the builder accepts no more entries; end
- * the builder.
+ * finite, with the entry in the message. On error, the builder accepts no more entries; call
+ * sluice_builder_abandon.
  * Cost: proportional to `count`; may write to a temporary file. */
 SLUICE_API enum sluice_status sluice_builder_push(struct sluice_builder *builder,
                                                   uint64_t count,
@@ -183,7 +183,8 @@ struct sluice_append_options {
     struct sluice_run_options run;
     struct sluice_output_options output; /* codec, relabel and overwrite must be 0 */
     enum sluice_dialect dialect;
-    /* SLUICE_BASE_AUTO: detected, else the base of the first input if it had this format */
+    /* SLUICE_BASE_AUTO means the base that the input reveals; if it reveals none, the base of the
+     * first input of the store, provided that both inputs have the same format */
     enum sluice_index_base index_base;
     enum sluice_duplicates duplicates;
     uint32_t fixed_modes; /* bit n is set if mode n may not grow: larger indices are errors */
@@ -192,7 +193,8 @@ struct sluice_append_options {
     /* if not 0, layouts other than blco are dropped; 0 rebuilds these layouts */
     uint32_t drop_layouts;
     /* Names of indices, in the format of sluice_convert_options.labels, with one name for every
-     * index of the grown mode. Names that the store already has do not change. */
+     * index of the mode, including the new indices. Names that the store already has do not
+     * change. */
     const char *const *labels;
     uint32_t label_count;
     /* If not 0, `input` is a table with the columns that the store was made from. Files that end in
@@ -295,10 +297,11 @@ struct sluice_generate_options {
     /* rank of the planted model that determines the values; 0 means integers 1 to 9 */
     uint32_t rank;
     double zipf_exponent; /* 0 means 1 */
-    double noise; /* standard deviation relative to the root mean square of the model's values */
+    /* standard deviation of the noise, relative to the root mean square of the model's values */
+    double noise;
     uint64_t seed;
-    /* With SLUICE_DIST_BEST, 0 makes the tensor best for MTTKRP, and a number k > 0 makes the
-     * tensor best for a TTM in mode k - 1. */
+    /* Operation in which the nonzeros of SLUICE_DIST_BEST touch the fewest rows: 0 means MTTKRP, a
+     * larger number k means a TTM in mode k - 1. */
     uint64_t best_ttm;
 };
 

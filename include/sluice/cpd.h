@@ -99,7 +99,7 @@ SLUICE_API enum sluice_status sluice_cpd_plan(const struct sluice_store *store,
  * checkpoint. Iterations, tolerance, limits, threads and I/O may differ; all other options that
  * affect the result must match, otherwise the call fails with SLUICE_ERR_USAGE, and the message
  * names the mismatch. The checkpoint of a complete run stays until sluice_checkpoint_remove.
- * SLUICE_ERR_IO if another process uses the checkpoint folder.
+ * The call fails with SLUICE_ERR_IO if another process uses the checkpoint folder.
  * Ownership: the caller destroys *ret_model with sluice_model_destroy.
  * Order: with compute.deterministic, the model has the same bits for any number of threads, whether
  * or not the run was interrupted; otherwise runs with the same seed differ by rounding.

@@ -41,13 +41,14 @@ struct sluice_device_plan {
     uint64_t slot_bytes;      /* bytes of each of the `streams` slots to which blocks are copied */
     uint64_t resident_blocks; /* blocks that are copied once and stay in GPU memory */
     uint64_t resident_bytes;  /* bytes of the resident blocks in the memory of each GPU */
-    /* bytes of other blocks copied per iteration; an upper limit if the CPU shares work */
+    /* bytes of the blocks that are copied in every iteration; an upper limit if the CPU shares
+     * work */
     uint64_t copied_bytes;
     uint64_t host_bytes; /* host memory that GPUs need; included in sluice_plan.total_bytes */
     uint32_t streams;
     /* GPUs or groups of processors that divide the work; 0 if the work is not divided */
     uint32_t count;
-    /* 1 if `name` is sluice_device_options.chip, and no GPU was opened */
+    /* 1 if no GPU was opened, and `name` is the chip in sluice_device_options.chip */
     uint32_t described;
     uint32_t multiprocessors;
     char name[128]; /* "": the CPU */
@@ -62,9 +63,9 @@ struct sluice_device_options {
     double split_fraction;
     uint64_t memory_bytes; /* limit per GPU; 0 means most of the free memory */
     uint32_t streams;      /* copy streams per GPU; 0 means that the plan chooses the number */
-    /* Used by MTTKRP and decompositions. With SLUICE_DEVICE_GPU, the number of GPUs in `numbers`; 0
-     * means the first GPU. Otherwise, the number of groups of processors that divide the work, each
-     * with run.threads threads; 0 means no groups. */
+    /* Only MTTKRP and decompositions use this member. With SLUICE_DEVICE_GPU, the number of GPUs in
+     * `numbers`; 0 means the first GPU. Otherwise, the number of groups of processors that divide
+     * the work, each with run.threads threads; 0 means no groups. */
     uint32_t count;
     /* numbers of the GPUs; a number may occur several times */
     uint32_t numbers[SLUICE_MAX_DEVICES];
@@ -79,7 +80,7 @@ struct sluice_device_options {
 
 struct sluice_predict_options {
     uint64_t struct_bytes;
-    struct sluice_run_options run; /* memory_bytes is not used */
+    struct sluice_run_options run; /* `memory_bytes` of this struct is not used */
 };
 
 /* Computes values of a model at given coordinates.
@@ -108,7 +109,7 @@ enum sluice_predict_form {
 
 struct sluice_predict_text_options {
     uint64_t struct_bytes;
-    struct sluice_run_options run; /* memory_bytes is not used */
+    struct sluice_run_options run; /* `memory_bytes` of this struct is not used */
     enum sluice_dialect dialect;   /* format of the input, which must be a text format */
     enum sluice_index_base index_base;
     enum sluice_predict_form form; /* format of the output */
@@ -121,7 +122,8 @@ struct sluice_predict_report {
     uint32_t index_base; /* 0 or 1 */
     uint64_t rows;
     uint64_t has_values; /* 0 if the input has only indices; the members below are then 0 */
-    /* root mean square and mean magnitude of the residuals (value minus value of the model) */
+    /* root mean square and mean magnitude of the residuals (value in the input minus value of the
+     * model) */
     double rmse, mae;
     double largest;     /* largest magnitude of a residual */
     double values_norm; /* 2-norm of the values */
@@ -155,7 +157,8 @@ struct sluice_sweep_run {
     double match;
     enum sluice_stop_reason stop_reason; /* SLUICE_STOP_TOLERANCE or SLUICE_STOP_ITERATIONS */
     uint32_t kept;                       /* if not 0, the factors of the run are in `folder` */
-    char folder[48];                     /* within the folder of the sweep */
+    /* folder of the run, relative to the folder of the sweep */
+    char folder[48];
 };
 
 /* Statistics of the runs of one rank. */
@@ -183,7 +186,7 @@ struct sluice_sweep_suggestion {
     char why[320];   /* reason for the suggestion: a sentence without its full stop */
 };
 
-/* Whether a sweep computes the core consistency of the best run of each rank. */
+/* Selects whether a sweep computes the core consistency of the best run of each rank. */
 enum sluice_consistency {
     SLUICE_CONSISTENCY_AUTO, /* computed if the computation takes at most a few minutes */
     SLUICE_CONSISTENCY_ALWAYS,
@@ -235,7 +238,8 @@ SLUICE_API enum sluice_status sluice_sweep_ranks(const struct sluice_store *stor
                                                  struct sluice_sweep **ret_sweep,
                                                  struct sluice_error *err);
 
-/* Destroys a sweep. Accepts NULL. Its folder stays. Ownership: frees the sweep. Cost: constant. */
+/* Destroys a sweep. Accepts NULL. The folder of the sweep stays. Ownership: frees the sweep. Cost:
+ * constant. */
 SLUICE_API void sluice_sweep_destroy(struct sluice_sweep *sweep);
 
 /* Returns the number of runs in the folder, including those of earlier calls. Cost: constant. */

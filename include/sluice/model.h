@@ -122,10 +122,10 @@ enum sluice_model_form {
     SLUICE_MODEL_MATLAB   /* one .mat file, version 5: a struct `model` with lambda and U */
 };
 
-/* Writes the model in a form other than SLUICE_MODEL_AUTO, without names of indices. Replaces each
- * file atomically. First removes the record of an earlier model. If the model has a record of its
- * run, writes the record last: as run.json in the folder, STEMrun.json or PATH.run.json, depending
- * on the form.
+/* Writes the model in `form`, which must not be SLUICE_MODEL_AUTO. Does not write names of indices.
+ * Replaces each file atomically. First removes the record of an earlier model. If the model has a
+ * record of its run, writes the record last: as run.json in the folder, STEMrun.json or
+ * PATH.run.json, depending on the form.
  * Errors: SLUICE_ERR_USAGE for SLUICE_MODEL_AUTO or an unknown form,
  * SLUICE_ERR_UNSUPPORTED if the form cannot hold the model, SLUICE_ERR_IO, SLUICE_ERR_NOSPACE,
  * SLUICE_ERR_MEMORY. On error, each file is either the old or the new file, and there is no record.
@@ -137,7 +137,7 @@ SLUICE_API enum sluice_status sluice_model_save(const struct sluice_model *model
 
 struct sluice_model_export_options {
     uint64_t struct_bytes;
-    struct sluice_run_options run; /* threads is not used */
+    struct sluice_run_options run; /* `threads` of this struct is not used */
     enum sluice_model_form form;
     uint32_t overwrite; /* if not 0, existing files are replaced */
     /* Store with the names of indices for CSV. NULL means the store that the run folder records, if
@@ -159,8 +159,8 @@ SLUICE_API enum sluice_status sluice_model_export(const struct sluice_model *mod
                                                   struct sluice_error *err);
 
 /* Writes the model in a run folder in a format of another program. Does the same as
- * sluice_model_export, except that SLUICE_MODEL_NPY is not supported, and reads factors from their
- * files in small parts.
+ * sluice_model_export, but reads factors from their files in small parts, and does not support
+ * SLUICE_MODEL_NPY.
  * Errors: those of sluice_model_export; SLUICE_ERR_INPUT if `folder` is not a run folder. On error,
  * no new file is left; the weights of an earlier model that was being replaced are gone.
  * Cost: reads and writes the factors once. */
@@ -171,7 +171,7 @@ SLUICE_API enum sluice_status sluice_run_export(const char *folder,
 
 struct sluice_top_options {
     uint64_t struct_bytes;
-    struct sluice_run_options run; /* uses memory_bytes and context */
+    struct sluice_run_options run; /* only memory_bytes and context are used */
     /* numbers of components, from 0; component_count 0 means all components */
     const uint32_t *components;
     const uint32_t *modes; /* numbers of modes, from 0; mode_count 0 means all modes */
@@ -224,7 +224,7 @@ SLUICE_API enum sluice_status sluice_run_top(const char *folder,
 
 struct sluice_report_options {
     uint64_t struct_bytes;
-    struct sluice_run_options run; /* uses memory_bytes */
+    struct sluice_run_options run; /* only memory_bytes is used */
     uint64_t components; /* maximum number of components, heaviest first, up to 4096; 0 means 64 */
     uint64_t rows;       /* number of top rows per component and mode, up to 1000; 0 means 10 */
     const char *store; /* store with the names of indices, see sluice_model_export_options.store */

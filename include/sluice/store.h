@@ -23,7 +23,8 @@ struct sluice_store_info {
     uint64_t block_count;
     uint64_t tile_count;
     uint64_t max_block_bytes;
-    /* checksum over nonzeros with the indices of the store; independent of the order of nonzeros */
+    /* checksum over all nonzeros, with indices as numbered in the store; independent of their
+     * order */
     uint64_t content_sum;
     enum sluice_codec codec;
     uint32_t relabelled_modes; /* bit n is set if the store numbers mode n by frequency */

@@ -98,7 +98,8 @@ enum sluice_codec {
 /* Selects whether a store numbers indices by frequency. The numbering changes only the size of the
  * store: arrays, files and text use the numbering of the input. */
 enum sluice_relabel {
-    SLUICE_RELABEL_DEFAULT, /* none, or the choice of the source store for a slice or permutation */
+    /* no numbering by frequency; for a slice or permutation, as in the source store */
+    SLUICE_RELABEL_DEFAULT,
     SLUICE_RELABEL_NONE,
     SLUICE_RELABEL_FREQUENCY /* number by frequency if the numbering makes the store smaller */
 };

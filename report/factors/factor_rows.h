@@ -48,8 +48,9 @@ enum slc_status slc_column_bands_find(const struct slc_column_bands *query,
                                       struct slc_band *found,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Top rows of the columns of a factor, which characterize a component. A heap per column has the
- * top rows so far, so that memory depends on the number of rows requested, not on the mode size. */
+/* Top rows of the columns of a factor. The top rows of a column characterize a component. A heap
+ * per column has the top rows so far, so that memory depends on the number of rows requested, not
+ * on the mode size. */
 
 struct slc_top_row {
     uint64_t row;

@@ -77,8 +77,8 @@ allocate_memory(const struct slc_top_options *options, struct slc_top *top, stru
         top->counts[i] = slc_min_u64(options->rows, top->run.dims[top->modes[i]]);
         rows += top->counts[i] * top->component_count;
     }
-    /* The product does not overflow, because there are at most 16 modes, 4096 components and a
-     * million rows. */
+    /* The byte count of `rows` does not overflow, because there are at most 16 modes, 4096
+     * components and a million rows per component and mode. */
     uint64_t need = slc_memory_resident() + UNTOUCHED_BYTES + slc_run_names_bytes(&top->names) +
                     slc_factor_rows_memory_bytes(top->run.rank) +
                     slc_buffer_footprint(rows * sizeof *top->found[0], SLC_PAGES_SMALL);

@@ -35,7 +35,7 @@ struct slc_top_options {
 
 /* Selected components and modes, and their top rows. */
 struct slc_top {
-    struct slc_run_folder run; /* only shape and weights, for a model in memory */
+    struct slc_run_folder run; /* for a model in memory, only shape and weights are set */
     uint32_t component_count;
     uint32_t components[SLC_MAX_RANK]; /* component numbers from 0, in the order of output */
     unsigned mode_count;

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Style sheet of the page, in several string literals, because C does not guarantee literals of
- * this length. In both color schemes, the contrast to the background is at least 7 to 1 for text,
- * and more than 3 to 1 for lines and bars. */
+/* Style sheet of the page. It consists of several string literals, because C does not guarantee
+ * that one literal may be this long. In both color schemes, the contrast to the background is at
+ * least 7 to 1 for text, and more than 3 to 1 for lines and bars. */
 static const char *const style[] = {
     ":root{color-scheme:light dark;--ground:#fff;--panel:#f5f7f9;--text:#16202a;--dim:#445260;"
     "--rule:#d3dae1;--mark:#0b63a5;--soft:#5b9bd0;--warn:#fff3d6;--warn-rule:#9a6700}\n",
@@ -142,7 +142,7 @@ void slc_page_table_end(struct slc_html *html)
     slc_html_put(html, "</tbody></table></div>\n");
 }
 
-/* Writes a value as text. Lists and objects are written one level deep. */
+/* Writes a value as text. A list or object inside another list or object is written as "..". */
 static void show_value(struct slc_html *html, const json_t *value, bool within)
 {
     const char *key;

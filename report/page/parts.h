@@ -38,7 +38,7 @@ void slc_page_note(struct slc_html *html, const char *text);
 /* Returns a member of an object as a number, or 0 if the member is missing, negative or not a
  * number. */
 double slc_page_number(const json_t *object, const char *name);
-/* As slc_page_number, but returns an integer less than 2^63. */
+/* Like slc_page_number, but returns an integer less than 2^63. */
 uint64_t slc_page_count(const json_t *object, const char *name);
 
 /* Start a table in a scrolling region, and write a row. `name` comes from the code. */
@@ -49,7 +49,7 @@ void slc_page_member(struct slc_html *html,
                      const char *label,
                      const json_t *object,
                      const char *name);
-/* Writes a row for any value. Lists and objects are written one level deep. */
+/* Writes a row for any value. A list or object inside another list or object is written as "..". */
 void slc_page_value(struct slc_html *html, const char *label, const json_t *value);
 void slc_page_table_end(struct slc_html *html);
 

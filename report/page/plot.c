@@ -307,7 +307,8 @@ static void spark_bars(
     slc_html_print(html, "\" stroke-width=\"%.1f\"/>", fmin(8, 0.8 * SPARK_WIDTH / count));
 }
 
-/* The outline follows the largest values of the bands and returns along the smallest values. */
+/* Draws an area. Its outline follows the largest values of the bands and returns along the
+ * smallest. */
 static void spark_area(
     struct slc_html *html, const struct slc_band *bands, uint32_t count, double low, double high)
 {

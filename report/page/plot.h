@@ -41,8 +41,8 @@ struct slc_html_steps {
         double y;
     } * dots;
     size_t dot_count;
-    /* range of the y axis, or an empty range for the range of the points; points beyond the axis
-     * are drawn at its ends */
+    /* Range of the y axis; if it is empty, the axis has the range of the points. Points beyond the
+     * axis are drawn at its ends. */
     double low, high;
     double mark;   /* level at which a broken line is drawn; NAN means no line */
     size_t chosen; /* highlighted item; `count` means no item */

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Maximum number of rows of the table of iterations. For a longer run, rows and points of plots are
- * selected at equal distances. */
+/* Maximum number of rows of the table of iterations. For a longer run, the table and the plots show
+ * iterations at equal distances. */
 enum { TABLE_ROWS = 200 };
 
 struct history {

@@ -11,8 +11,7 @@
 
 /* Number of components that are expanded when the page loads. */
 enum { OPEN_COMPONENTS = 3 };
-/* Maximum number of characters of a name in a table, and of bytes, because a character has up to
- * four bytes. */
+/* Maximum number of characters of a name in a table. A character has up to four bytes. */
 enum { NAME_CHARACTERS = 60 };
 
 static void weights(struct slc_html *html, const struct slc_run_page *page)
@@ -38,7 +37,7 @@ static void weights(struct slc_html *html, const struct slc_run_page *page)
     slc_html_put(html, "</section>\n");
 }
 
-/* Writes the name of an index, cut to the width of a table. */
+/* Writes the name of an index. A long name is cut, so that it fits in a table. */
 static void name(struct slc_html *html, struct slc_run_names *names, unsigned n, uint64_t index)
 {
     char text[SLC_NAME_TEXT_BYTES];

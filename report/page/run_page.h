@@ -28,7 +28,7 @@ struct slc_run_page {
     struct slc_run_names *names; /* names of the indices of the top rows */
 };
 
-/* Writes the page. Writes the page. Errors: those of writing, and SLC_ERR_MEMORY. */
+/* Writes the page. Errors: those of writing, and SLC_ERR_MEMORY. */
 enum slc_status slc_run_page_write(const struct slc_run_page *page,
                                    struct slc_output *output,
                                    struct slc_error *err) SLC_NODISCARD;

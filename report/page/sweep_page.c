@@ -54,7 +54,7 @@ static const struct slc_sweep_rank *find_compared(const struct slc_sweep_record 
     return NULL;
 }
 
-/* Collects the ranks of the runs, which are sorted by rank. A forged record may have more ranks
+/* Collects the ranks of the runs. The runs are sorted by rank. A forged record may have more ranks
  * than a sweep can have; the excess ranks are omitted. */
 static void collect(struct sweep_summary *summary)
 {
@@ -123,7 +123,7 @@ static void number_cell(struct slc_html *html, const char *format, double number
     slc_html_print(html, "<td class=\"n\">%s</td>", text);
 }
 
-/* Returns a format for a percentage; long numbers have an exponent. */
+/* Returns a printf format for a percentage, with an exponent if `number` is large. */
 static const char *percent(double number)
 {
     return fabs(number) < 1e6 ? "%.1f&nbsp;%%" : "%.1e&nbsp;%%";
@@ -220,8 +220,8 @@ static double of_rank(enum measure measure, const struct rank_summary *rank)
                                     : rank->compared->agreement;
 }
 
-/* Collects points of runs. Points are selected at equal distances, with the same maximum number per
- * rank. */
+/* Collects the points of a plot, one per run. If a rank has too many runs, runs at equal distances
+ * are selected. The maximum is the same for every rank. */
 static size_t collect_dots(struct sweep_summary *summary, enum measure measure)
 {
     const unsigned most = ALL_DOTS / summary->count;

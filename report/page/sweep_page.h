@@ -14,7 +14,7 @@ struct slc_sweep_page {
     const json_t *best;
 };
 
-/* Writes the page. Writes the page. Errors: those of writing, and SLC_ERR_MEMORY. */
+/* Writes the page. Errors: those of writing, and SLC_ERR_MEMORY. */
 enum slc_status slc_sweep_page_write(const struct slc_sweep_page *page,
                                      struct slc_output *output,
                                      struct slc_error *err) SLC_NODISCARD;

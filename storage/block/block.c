@@ -142,7 +142,8 @@ static enum slc_status check_tile_ranges(struct check *check,
     for (unsigned mode = 0; mode < check->info->order; mode++) {
         uint64_t low = tile->corner[mode];
 
-        /* Opening the file checked that the block's range lies in the mode: nothing overflows. */
+        /* The block's range was checked against the mode size when the file was opened, so nothing
+         * overflows. */
         if (low < entry->min[mode] || low > entry->max[mode] ||
             tile->extent[mode] > entry->max[mode] - low || tile->extent[mode] == UINT32_MAX) {
             return slc_fail(check->err, SLC_ERR_DAMAGED,
@@ -157,7 +158,7 @@ static enum slc_status check_tile_ranges(struct check *check,
     return SLC_OK;
 }
 
-/* Compares the totals of the directory with the index. */
+/* Compares the totals of the directory with the index entry of the block. */
 static enum slc_status check_directory_totals(struct check *check,
                                               const struct directory_totals *totals)
 {

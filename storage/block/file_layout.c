@@ -164,8 +164,8 @@ static enum slc_status check_identity(const uint8_t *page, uint64_t *at, struct 
     return SLC_OK;
 }
 
-/* Checks the fiber run at byte `mode_at`: its mode and, in the next byte, its bits, up to `most`.
- */
+/* Checks the fiber run in `page`: its mode, at byte `mode_at`, and its number of bits, which is at
+ * most `most`, at the next byte. Sets *at to the byte that is checked. */
 static enum slc_status check_run(const uint8_t *page,
                                  const struct slc_layout_info *info,
                                  uint64_t mode_at,

@@ -39,11 +39,12 @@ enum {
     SLC_HEADER_CONTENT_SUM = 104,
     SLC_HEADER_RUN_MODE = 112,
     SLC_HEADER_RUN_BITS = 113,
-    SLC_HEADER_CONTENT_MODE = 114, /* this and the next field: 0 without SLC_CONTENT_RUN_BIT */
+    /* this field and the next are 0 if SLC_CONTENT_RUN_BIT is not set */
+    SLC_HEADER_CONTENT_MODE = 114,
     SLC_HEADER_CONTENT_BITS = 115,
     SLC_HEADER_ZERO_A = 116, /* 12 zero bytes */
     SLC_HEADER_DIMS = 128,
-    SLC_HEADER_ZERO_B = 256, /* zero up to the hash */
+    SLC_HEADER_ZERO_B = 256, /* zeros from here to the hash */
     SLC_HEADER_HASH = 4088,
 
     SLC_INDEX_OFFSET = 0,
@@ -66,7 +67,7 @@ enum {
     SLC_CLOSING_INDEX_BYTES = 24,
     SLC_CLOSING_INDEX_HASH = 32,
     SLC_CLOSING_FILE_BYTES = 40,
-    SLC_CLOSING_ZERO = 48, /* zero up to the hash */
+    SLC_CLOSING_ZERO = 48, /* zeros from here to the hash */
     SLC_CLOSING_HASH = 4088
 };
 
@@ -82,8 +83,8 @@ static inline uint64_t slc_index_entry_bytes(unsigned order)
 /* Partition flag: the partition continues the row of the previous partition. */
 #define SLC_PARTITION_CONTINUED UINT32_C(1)
 
-/* True if the keys of a block in partition `next` must be above the keys of the previous block,
- * which is in partition `before`. */
+/* True if the keys of the block `next` must be above the keys of the previous block, which is in
+ * partition `before`. */
 static inline bool slc_keys_ascend_across(const struct slc_layout_info *info,
                                           uint32_t before,
                                           const struct slc_block_entry *next)
@@ -91,14 +92,14 @@ static inline bool slc_keys_ascend_across(const struct slc_layout_info *info,
     return info->layout != SLC_LAYOUT_SORTED || next->partition == before || next->continued;
 }
 
-/* Checks the block like slc_block_open; the caller has set all members of `view`. */
+/* Makes the checks of slc_block_open for a `view` of which the caller has set all members. */
 enum slc_status slc_block_check(const struct slc_layout_info *info,
                                 const struct slc_block_view *view,
                                 bool verified,
                                 struct slc_error *err) SLC_NODISCARD;
-/* True if the hash, header and directory of `data` agree with `entry`, which need not come from a
- * checked index, and with block number `block`. If true, *last_key is the last key of the block.
- * Threads: any. */
+/* True if the hash, header and directory of the block at `data` agree with `entry` and with the
+ * number `block`. `entry` need not come from a checked index. If true, *last_key is the last key of
+ * the block. Threads: any. */
 bool slc_block_agrees(const struct slc_layout_info *info,
                       uint64_t block,
                       const struct slc_block_entry *entry,
@@ -107,7 +108,8 @@ bool slc_block_agrees(const struct slc_layout_info *info,
 
 /* The layout info, and the header fields that only the reader and the writer need. */
 struct slc_file_header {
-    struct slc_layout_info info; /* the largest block and the partitions come from the index */
+    /* members on the largest block and on partitions come from the index */
+    struct slc_layout_info info;
     uint64_t index_offset;
     uint64_t index_bytes; /* size with padding */
     uint64_t index_hash;

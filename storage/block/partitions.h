@@ -20,7 +20,7 @@ struct slc_partitions {
     struct slc_buffer marks;
     uint64_t nnz;          /* nonzeros of all added blocks */
     uint64_t first_offset; /* offset of the last partition's first block */
-    bool continued;        /* the last partition continues a row */
+    bool continued;        /* the last partition continues the row of the partition before it */
 };
 
 /* Creates an empty table; allocates memory only for sorted-n. Owns: slc_partitions_destroy. */
@@ -31,8 +31,9 @@ void slc_partitions_destroy(struct slc_partitions *partitions);
 uint64_t slc_partitions_memory_bytes(const struct slc_layout_info *info);
 
 /* Adds the next index entry, whose position, counts and ranges have been checked, and updates the
- * number of partitions (fiber-n: of fibers) in `info`. `flags` are the flags in the file. Errors:
- * SLC_ERR_DAMAGED if ordinals, rows or flags break the rules of docs/FORMAT.md, section 4.2. */
+ * number of partitions in `info` (fiber-n: the number of fibers). `flags` are the partition flags
+ * of the entry in the file. Errors: SLC_ERR_DAMAGED if ordinals, rows or flags break the rules of
+ * docs/FORMAT.md, section 4.2. */
 enum slc_status slc_partitions_add(struct slc_partitions *partitions,
                                    struct slc_layout_info *info,
                                    uint64_t block,

@@ -245,8 +245,8 @@ static enum slc_status check_index(struct slc_reader *reader, struct slc_error *
 }
 
 /* Reads the index in sections and checks the block offsets of each section before it reads the
- * next. A sparse file occupies no disk space, and its index reads as zeros. It fails at the first
- * block offset, and so cannot fill much memory. */
+ * next. A sparse file occupies no disk space, and its index reads as zeros. The check of its first
+ * block offset fails, so such a file cannot fill much memory. */
 static enum slc_status read_index(const struct slc_reader *reader,
                                   const struct slc_block_file *file,
                                   struct slc_error *err)

@@ -140,8 +140,8 @@ static void assemble_block(struct slc_writer *writer)
     entry->hash = slc_hash64(block, entry->padded_bytes);
 }
 
-/* Adds the block just written to the journal. At the end of a partition, writes the records to the
- * journal file, and syncs if enough bytes are unsynced. */
+/* Adds the block just written to the journal. At the end of a partition, writes all pending records
+ * to the journal file, and syncs if enough bytes are unsynced. */
 static enum slc_status journal_block(struct slc_writer *writer,
                                      const struct slc_block_entry *entry,
                                      bool completes,

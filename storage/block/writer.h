@@ -20,10 +20,10 @@
  * per block. */
 #define SLC_MIN_BLOCK_BYTES UINT64_C(4096)
 
-/* At the end of a partition (blco and fiber-n: of a block), the blocks and their journal are synced
- * if at least this number of bytes is unsynced. After a power failure, about this number of bytes
- * must be rebuilt, which takes a few seconds. (If only the process ends, nothing that was written
- * is lost.) */
+/* At the end of a partition (in blco and fiber-n: of a block), the block file and its journal are
+ * synced if at least this number of bytes is unsynced. After a power failure, about this number of
+ * bytes must be rebuilt, which takes a few seconds. (If only the process ends, nothing that was
+ * written is lost.) */
 #define SLC_DEFAULT_SYNC_BYTES (UINT64_C(256) << 20)
 
 struct slc_writer_options {
@@ -34,7 +34,7 @@ struct slc_writer_options {
     unsigned order;
     const uint64_t *dims;
     uint64_t relabelled_modes; /* bit n is set if the store has a permutation for mode n */
-    struct slc_fiber_run run;  /* fiber run of the keys (base/key.h); all zero: ALTO order */
+    struct slc_fiber_run run;  /* fiber run of the keys (base/key.h); all zero means ALTO order */
     /* Fiber run of the keys in the tiles' content sums (slc_encoder_sum_over); NULL means `run`. */
     const struct slc_fiber_run *content_run;
     enum slc_codec codec;
@@ -96,8 +96,8 @@ enum slc_status slc_writer_resume(const struct slc_writer_options *options,
 
 /* Sets *finished to true if a writer of slc_writer_resume with keep_journal, these options and this
  * `tag` finished the file that is open in `reader`. The file was written to options->path but may
- * have been moved since. If *finished is true, *summary equals the summary of slc_writer_finish.
- * Errors: SLC_ERR_IO, SLC_ERR_MEMORY. */
+ * have been moved since. If *finished is true, *summary is the summary that slc_writer_finish
+ * returned. Errors: SLC_ERR_IO, SLC_ERR_MEMORY. */
 struct slc_reader;
 enum slc_status slc_writer_finished(const struct slc_writer_options *options,
                                     uint64_t tag,
@@ -131,9 +131,8 @@ enum slc_status slc_writer_finish(struct slc_writer *writer,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /* Suspends a build: destroys a writer of slc_writer_resume, also after an error. Leaves its file
- * and journal, synced, with all partitions that were followed by a call of
- * slc_writer_next_partition (blco and fiber-n: with all closed blocks). Errors: SLC_ERR_IO if
- * syncing failed. */
+ * and journal on disk, synced. They hold all partitions after which slc_writer_next_partition was
+ * called (blco and fiber-n: all closed blocks). Errors: SLC_ERR_IO if syncing failed. */
 enum slc_status slc_writer_suspend(struct slc_writer *writer, struct slc_error *err) SLC_NODISCARD;
 
 /* Abandons the build: closes and removes the file and its journal. Accepts NULL. */

@@ -18,7 +18,7 @@
 /* A block's index entry, and further state of the writer at the end of the block. */
 struct slc_journal_record {
     struct slc_block_entry entry;
-    uint64_t coordinate_bytes; /* bytes in this block and all previous blocks */
+    uint64_t coordinate_bytes; /* bytes of coordinates in this block and all previous blocks */
     slc_u128 last_key;
     bool all_f32;   /* this block and all previous blocks only have f32 values */
     bool completes; /* this is the last block of its partition */
@@ -69,8 +69,8 @@ enum slc_status slc_journal_remove(struct slc_journal *journal,
 /* Closes the journal file. Accepts NULL. */
 void slc_journal_close(struct slc_journal *journal);
 
-/* The open partition of sorted-n. Rows and keys are kept to assert that the caller appends them in
- * order. */
+/* The open partition of sorted-n. Its rows are kept to assert that the caller appends partitions in
+ * ascending order. */
 struct slc_open_partition {
     uint32_t ordinal;
     bool continued;
@@ -92,7 +92,8 @@ struct slc_writer {
     uint64_t coordinate_bytes;
     uint64_t target_bytes;
 
-    struct slc_buffer block; /* tile data of the open block; close_block completes the block here */
+    /* tile data of the open block; close_block adds its header and directory */
+    struct slc_buffer block;
     uint64_t data_bytes;
     struct slc_block_entry entry; /* entry of the open block; tile_count is 0 if none is open */
     slc_u128 last_key;

@@ -1,6 +1,6 @@
-/* Opens a block file for writing: a new file, or the file of an interrupted build. Its journal
- * lists the blocks that were written. These blocks are read and hashed in order until a check
- * fails. Writing resumes after the last complete partition.
+/* Opens a block file for writing: a new file, or the file of an interrupted build. The journal of
+ * an interrupted build lists the blocks that were written. These blocks are read and hashed in
+ * order until a check fails. Writing resumes after the last complete partition.
  *
  * Cost of resuming: reading and hashing the blocks that are kept. */
 #include "storage/block/reader.h"

@@ -117,7 +117,7 @@ void slc_checkpoint_put_f64(struct slc_checkpoint *checkpoint, double value);
 enum slc_status slc_checkpoint_commit(struct slc_checkpoint *checkpoint,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Removes both generations when the run is complete. Errors: SLC_ERR_IO. */
+/* Removes both generations. Call it when the run is complete. Errors: SLC_ERR_IO. */
 enum slc_status slc_checkpoint_remove(struct slc_checkpoint *checkpoint,
                                       struct slc_error *err) SLC_NODISCARD;
 

@@ -30,12 +30,12 @@ struct slc_checkpoint {
     bool begun;                     /* slc_checkpoint_begin has started to write the target */
     struct slc_checkpoint_info info;
     uint64_t used; /* bytes in the buffer */
-    uint64_t at;   /* offset of these bytes in the file */
+    uint64_t at;   /* offset in the file of the bytes in the buffer */
     struct slc_error fault;
 };
 
 /* Sets `name` to the name of an empty section, which records that a run created the folder with
- * this inode number. A resumed run that finds the section may remove the folder. */
+ * inode number `number`. A resumed run that finds the section may remove the folder. */
 void slc_checkpoint_name_folder(uint32_t number, char name[SLC_CHECKPOINT_NAME_BYTES]);
 
 /* Creates the folder if it is missing and locks it for this process. */

@@ -41,7 +41,7 @@ static uint64_t padded_bytes(uint64_t bytes)
     return (bytes + SLC_PAGE_BYTES - 1) / SLC_PAGE_BYTES * SLC_PAGE_BYTES;
 }
 
-/* Fills the buffer with the next bytes of the section, and hashes them. */
+/* Reads the next bytes of the section into the buffer, and adds them to the hash of the section. */
 static enum slc_status load_buffer(struct slc_checkpoint_reader *reader, struct slc_error *err)
 {
     const struct slc_checkpoint_section *section = reader->section;
@@ -85,7 +85,8 @@ static enum slc_status finish_section(struct slc_checkpoint_reader *reader, stru
     return SLC_OK;
 }
 
-/* Checks header, table and every section of an open file. Sets *empty if it has no generation. */
+/* Checks header, table and every section of an open file. Sets *empty if the file has no complete
+ * generation. */
 static enum slc_status
 verify_file(struct slc_checkpoint_reader *reader, bool *empty, struct slc_error *err)
 {

@@ -252,7 +252,8 @@ enum { SHORT_BITS = 57 };
 
 /* Computes the bytes of each group as if every group were whole, checks widths and counts, and
  * stores the largest widths in `view`. Has no branches, so that it vectorizes, and uses 16-bit
- * integers, which double the elements per vector. A full tile has 512 groups. */
+ * integers, which double the elements per vector. This pays off because a full tile has 512
+ * groups. */
 static bool survey_groups(struct slc_patched_view *view, uint32_t groups, uint16_t *restrict bytes)
 {
     const uint8_t *restrict widths = view->widths;
@@ -394,7 +395,7 @@ static bool apply_exceptions(const struct slc_patched_view *view,
             return slc_damage_set(damage, high + bit / 8, "the high part of an exception", 0,
                                   "at least ", 1);
         }
-        value <<= width; /* below 128, because extra is at least 1 */
+        value <<= width; /* width is below 128, because extra is at least 1 */
         lo[position] |= (uint64_t)value;
         if (hi != NULL) {
             hi[position] |= (uint64_t)(value >> 64);

@@ -191,8 +191,8 @@ bool slc_patched_open(struct slc_patched_view *view,
                       uint64_t *bytes_used,
                       struct slc_damage *damage);
 
-/* Decodes group `group` into lo[] (and hi[]; NULL if width_max is at most 64), which hold
- * SLC_GROUP_NNZ + 8 values each. Returns false and sets *damage if the bytes contradict the
+/* Decodes group `group` into lo[] and hi[], which hold SLC_GROUP_NNZ + 8 values each; `hi` is NULL
+ * if width_max is at most 64. Returns false and sets *damage if the bytes contradict the
  * format. */
 bool slc_patched_group(const struct slc_patched_view *view,
                        slc_unpack_fn *unpack,

@@ -1,5 +1,5 @@
 /* Byte offsets of a block (docs/FORMAT.md, section "Block"): its header, the tile directory, and
- * the slack at its end. The writer, the reader, the decoder and the verifier use them. */
+ * the slack at its end. The writer, the reader, the decoder and the verifier use these offsets. */
 #ifndef SLC_STORAGE_BLOCK_LAYOUT_H
 #define SLC_STORAGE_BLOCK_LAYOUT_H
 
@@ -26,7 +26,7 @@ enum {
     SLC_BLOCK_HEADER_BYTES = 64    /* the tile directory starts here */
 };
 
-/* Offsets within a directory entry. The extents follow the corner. */
+/* Offsets within a directory entry. */
 enum {
     SLC_TILE_AT_DATA_OFFSET = 0, /* u64 */
     SLC_TILE_AT_DATA_BYTES = 8,  /* u32 */
@@ -35,7 +35,7 @@ enum {
     SLC_TILE_AT_LAST_KEY = 32,   /* u64 lo, u64 hi */
     SLC_TILE_AT_SQUARES = 48,    /* f64 */
     SLC_TILE_AT_CONTENT = 56,    /* u64 */
-    SLC_TILE_AT_CORNER = 64      /* u64 per mode, then u32 per mode */
+    SLC_TILE_AT_CORNER = 64      /* corner: u64 per mode; then extent: u32 per mode */
 };
 
 /* One directory entry, decoded but not yet checked. */

@@ -32,7 +32,8 @@ struct slc_tile_blob {
     const void *data;
     uint64_t first_lo, first_hi, last_lo, last_hi;
     uint64_t min[SLC_MAX_ORDER];
-    uint64_t max[SLC_MAX_ORDER]; /* the caller ensures max - min < 2^32 - 1 in every mode */
+    /* max - min is below 2^32 - 1 in every mode, as the caller must ensure */
+    uint64_t max[SLC_MAX_ORDER];
     double sum_of_squares; /* added in key order to one accumulator, without fused operations */
     uint64_t content_sum;  /* sum of slc_content_term over the nonzeros */
     uint32_t fibers;       /* number of fiber runs; nnz if the keys have no fiber run */
@@ -68,7 +69,7 @@ static inline uint32_t slc_bases_of(uint32_t nnz)
 uint64_t slc_encoder_bound(const struct slc_key_layout *layout, enum slc_codec codec, uint32_t nnz);
 
 /* Encodes a tile. Cost: passes for sums, ranges, measuring and writing; together 9 to 25 ns per
- * nonzero. Errors: none for sources that meet the requirements above (asserted); never
+ * nonzero. Errors: none if the source meets the requirements above, which are asserted; never
  * SLC_ERR_MEMORY. */
 enum slc_status slc_tile_encode(struct slc_encoder *encoder,
                                 const struct slc_tile_source *source,

@@ -51,7 +51,8 @@ void slc_decoder_bind(struct slc_decoder *decoder, const struct slc_layout_info 
     decoder->keys = info->keys;
     memcpy(decoder->dims, info->dims, sizeof decoder->dims);
     decoder->partitioned = info->layout == SLC_LAYOUT_SORTED;
-    /* The loops that find runs shift 32-bit words, so they cannot find runs of more bits. */
+    /* The loops that find runs shift 32-bit words, so they cannot find runs of more than
+     * SLC_FIBER_BITS_MAX bits. */
     decoder->finds_runs = info->keys.run.bits > 0 && info->keys.run.bits <= SLC_FIBER_BITS_MAX;
 }
 
@@ -254,7 +255,7 @@ static bool has_byte_runs(const struct slc_decoder *decoder)
 /* Lets keys and values share memory, because keys are consumed before values are decoded. This
  * saves cache misses: the kernel's factor rows evict a chunk's memory from the L1 cache, so all
  * memory that decoding writes must be loaded again. If all values are equal, they are stored only
- * once per tile, so keys need separate memory. */
+ * once per tile, so keys then need separate memory. */
 static void place_keys(struct slc_decoder *decoder)
 {
     const bool stay =
@@ -308,7 +309,8 @@ static bool decode_keys(struct slc_decoder *decoder, uint32_t count, struct slc_
                                               : slc_lz4_keys(decoder, start, count, damage);
 }
 
-/* Decodes the next `count` values, advances the position, and checks the last key at the end. */
+/* Decodes the next `count` values, advances the position, and checks the last key at the end of the
+ * tile. */
 static bool finish_chunk(struct slc_decoder *decoder, uint32_t count, struct slc_damage *damage)
 {
     if (!slc_values_chunk(decoder, decoder->position, count, damage)) {
@@ -456,7 +458,8 @@ enum slc_status slc_tile_open(struct slc_decoder *decoder,
                               struct slc_error *err)
 {
     SLC_TRY(slc_tile_check(decoder, block, index, err));
-    /* Runs are found in one word of the key; a tile in which two words vary has no long runs. */
+    /* Fiber runs can be found only if a single word of the keys varies; a tile in which two words
+     * vary has no long runs. */
     tile->next_fibers = decoder->finds_runs && !decoder->two_words ? next_fibers : NULL;
     plan_fields(decoder, tile->next_fibers != NULL);
     decoder->byte_runs = tile->next_fibers != NULL && has_byte_runs(decoder);

@@ -19,20 +19,21 @@
 enum {
     HALF = 64,  /* nonzeros per step: half a group */
     LANES = 16, /* exceptions or runs per step */
-    /* The sum of 128 gaps of this number of bits, plus 1 for each gap, is below 2^32. */
+    /* Largest bit length of gaps: 128 gaps of this length, each plus 1, add up to less than
+     * 2^32. */
     GAP_BITS = 24,
     WIDTH_MOST = 8,
     CHUNK_NNZ = SLC_CHUNK_GROUPS * SLC_GROUP_NNZ
 };
 
-/* Positions of eight values of w bits, which occupy w bytes, for each w: one table load replaces a
- * dozen instructions. Byte b of element l of `source` is the index of the byte in which the values
- * of the element start, plus b. Byte b of `shift` is the bit at which value b of the element
- * starts. */
+/* Positions of packed values of w bits, of which eight occupy w bytes. There is one struct for each
+ * w; loading it replaces a dozen instructions. Byte b of element l of `source` is the index of the
+ * byte in which the values of the element start, plus b. Byte b of `shift` is the bit at which
+ * value b of the element starts. */
 struct byte_lanes {
     _Alignas(64) uint8_t source[64];
     uint64_t shift, mask;
-    uint64_t half_bytes; /* bytes of 64 values */
+    uint64_t half_bytes; /* number of bytes that 64 values occupy */
 };
 
 #define LANE(w, l)                                                                                 \
@@ -52,7 +53,8 @@ static const struct byte_lanes byte_lanes[WIDTH_MOST + 1] = {
 
 /* A group whose exceptions have been read. */
 struct group {
-    __m512i part[2];   /* high parts at their positions, reduced to the bits of a run */
+    /* high parts of the exceptions at their positions, reduced to the bits of a run */
+    __m512i part[2];
     uint64_t place[2]; /* positions of jumps: exceptions that change the key above a run's bits */
     const uint8_t *packed;
     const struct byte_lanes *lanes;
@@ -106,7 +108,7 @@ AVX512_INLINE uint32_t patch_step(struct group *group,
         _mm_setr_epi8(0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60);
     const __mmask16 lanes = (__mmask16)_bzhi_u32(0xFFFF, count);
     const __m128i now = _mm_mask_loadu_epi8(_mm_set1_epi8(-1), lanes, positions);
-    /* A position must be below the next position or, at the end, below the group size. */
+    /* Each position must be below the next position, and the last position below the group size. */
     const __m128i next = _mm_mask_loadu_epi8(_mm_set1_epi8((char)SLC_GROUP_NNZ),
                                              _kshiftri_mask16(lanes, 1), positions + 1);
     const __m512i whole = _mm512_sll_epi32(value, _mm_cvtsi32_si128((int)width));
@@ -204,12 +206,13 @@ AVX512_INLINE __m512i sums_of(__m512i steps, __m512i before, __mmask64 later)
 /* State of the pass over gaps. */
 struct runner {
     __m512i bits, mask, base, largest;
-    __m512i at;              /* index in the chunk of the step's first nonzero */
-    __m512i before;          /* low bits of the last key, in every byte */
-    __mmask64 lowest, later; /* masks: lowest of every four bytes; all except the first eight */
+    __m512i at;     /* the step's first nonzero: its index in the chunk */
+    __m512i before; /* low bits of the last key, in every byte */
+    /* masks: the lowest byte of every four bytes; all bytes except the first eight */
+    __mmask64 lowest, later;
     struct chunk *chunk;
     uint32_t *offsets, *begin;
-    uint64_t wrapped, jumped; /* the next words of chunk->wrapped and jumped */
+    uint64_t wrapped, jumped; /* words of chunk->wrapped and chunk->jumped that are being filled */
     uint32_t runs;
 };
 
@@ -241,14 +244,14 @@ AVX512_INLINE void note_runs(struct runner *runner, uint64_t wrapped, uint64_t j
     if (__builtin_expect(runner->runs % 64 + count >= 64, 0)) {
         runner->chunk->wrapped[runner->runs / 64] = runner->wrapped;
         runner->chunk->jumped[runner->runs / 64] = runner->jumped;
-        /* Shift by 64 - runs % 64 in two steps, because it may be 64. */
+        /* Shift by 64 - runs % 64 in two steps, because this difference may be 64. */
         runner->wrapped = wrapped >> 1 >> (63 - runner->runs % 64);
         runner->jumped = jumped >> 1 >> (63 - runner->runs % 64);
     }
     runner->runs += count;
 }
 
-/* Zero-extends the q-th sixteen bytes to 32-bit words. */
+/* Zero-extends bytes 16 * q .. 16 * q + 15 of `bytes` to 32-bit words. */
 AVX512_INLINE __m512i sixteen_words(__m512i bytes, int q, __mmask64 lowest)
 {
     const __m512i first = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
@@ -279,7 +282,7 @@ AVX512_INLINE void sum_half(struct runner *runner, const struct group *group, ui
     _mm512_storeu_si512(runner->offsets + 32, sixteen_words(offset, 2, runner->lowest));
     _mm512_storeu_si512(runner->offsets + 48, sixteen_words(offset, 3, runner->lowest));
     runner->offsets += HALF;
-    /* If the sum is at most the gap, it has wrapped around. */
+    /* A sum that is at most the gap just added has wrapped around. */
     note_runs(runner, _cvtmask64_u64(_mm512_cmple_epu8_mask(sum, gap)), group->place[half]);
 }
 
@@ -310,7 +313,7 @@ sum_groups(struct chunk *chunk, uint32_t groups, struct slc_byte_runs *runs)
                             .begin = runs->begin};
 
     for (struct group *group = chunk->group; group < chunk->group + groups; group++) {
-        /* Keep the masks in registers; the compiler would load them in each step. */
+        /* Keep the masks in registers; otherwise the compiler would load them in each step. */
         __asm__("" : "+k"(runner.lowest), "+k"(runner.later));
         sum_half(&runner, group, 0);
         sum_half(&runner, group, 1);

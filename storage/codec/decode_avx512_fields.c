@@ -3,7 +3,7 @@
  * A step processes sixteen keys. For each term, a byte permutation moves key bytes to the output
  * bytes to which they contribute, and a GF2P8AFFINEQB multiplies them. For each field, one more
  * permutation assembles its bytes. Multiplying and assembling are two loops over BLOCK_KEYS keys:
- * the first keeps a whole matrix in registers, the second keeps all data of a field. */
+ * the first loop keeps a whole matrix in registers, the second loop all data of a field. */
 
 #if defined(__x86_64__)
 
@@ -27,7 +27,7 @@ enum {
 /* Positions of a field's bytes in the products. */
 struct field_lanes {
     __m512i bytes;       /* positions of the four bytes of each element's field */
-    __mmask64 low, high; /* positions that are in the lower and in the upper product */
+    __mmask64 low, high; /* masks of the positions in the lower and in the upper product */
     __m512i base, largest;
     uint32_t *offsets;
 };
@@ -37,8 +37,10 @@ struct terms {
     __m512i low[8], high[8], block[8];
 };
 
-static const uint64_t key_bytes = 0x3830282018100800;       /* first bytes of eight keys */
-static const uint64_t small_key_bytes = 0x1C1814100C080400; /* for eight lower halves of keys */
+/* indices of the first bytes of eight keys */
+static const uint64_t key_bytes = 0x3830282018100800;
+/* the same for eight lower halves of keys */
+static const uint64_t small_key_bytes = 0x1C1814100C080400;
 
 AVX512_INLINE struct terms
 terms_init(const struct slc_bit_matrix *matrix, enum shape shape, unsigned count)
@@ -88,8 +90,8 @@ AVX512_INLINE __m512i product(const __m512i *bytes,
     return count % 2 == 0 ? _mm512_xor_si512(sum, part[count - 1]) : sum;
 }
 
-/* Multiplies `count` keys by a matrix, one or two vectors per step. If the number of terms is a
- * constant, the matrix stays in registers. */
+/* Multiplies `count` keys by a matrix, one or two vectors per step. If `count_terms` is a
+ * compile-time constant, the matrix stays in registers. */
 AVX512_INLINE void matrix_products(const struct slc_bit_matrix *matrix,
                                    enum shape shape,
                                    const unsigned count_terms,
@@ -148,7 +150,8 @@ AVX512 static void wide_matrix(const struct slc_bit_matrix *matrix,
     }
 }
 
-/* Multiplies lower halves of keys. They have four bytes, so there are at most four terms. */
+/* Multiplies lower halves of keys by a matrix. A half has four bytes, so there are at most four
+ * terms. */
 AVX512_INLINE void small_matrix_as(const struct slc_bit_matrix *matrix,
                                    enum shape shape,
                                    const uint32_t *keys,

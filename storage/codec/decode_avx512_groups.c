@@ -20,7 +20,8 @@
 enum {
     /* Number of groups that are patched at once: all groups of a chunk. */
     PATCH_GROUPS = SLC_CHUNK_GROUPS,
-    /* The sum of 128 gaps of this number of bits, plus 1 for each gap, is below 2^32. */
+    /* Largest bit length of small values: 128 gaps of this length, each plus 1, add up to less than
+     * 2^32. */
     SMALL_BITS = 24,
     SMALL_LANES = 16,
     WIDE_LANES = 8
@@ -77,8 +78,7 @@ struct faults {
     __mmask16 zeros; /* high parts that are zero */
 };
 
-/* Checks that the positions of a step, starting at `from`, ascend up to the first position of the
- * next step. */
+/* Checks that `lanes` positions, starting at `from`, and the next position ascend. */
 AVX512_INLINE void check_order(
     struct faults *faults, const uint8_t *positions, uint32_t from, uint32_t count, uint32_t lanes)
 {
@@ -196,14 +196,15 @@ struct maker {
     struct small_window small_window; /* MAKE_SMALL_KEYS: state after the previous group */
     uint64_t next;                    /* MAKE_KEYS: the group's first key minus its first gap */
     double low;
-    __m512i nearest; /* MAKE_REALS, small groups: smallest result as unsigned; 0 if one is zero */
-    __mmask8 zeros;  /* MAKE_REALS, other groups: elements in which a result was zero */
+    /* MAKE_REALS, small groups: smallest result as unsigned; 0 if a result was zero */
+    __m512i nearest;
+    __mmask8 zeros; /* MAKE_REALS, other groups: elements in which a result was zero */
 };
 
 AVX512_INLINE __m512d real_of(__m512i value, double low)
 {
-    /* The bits of an integer below 2^52, stored in the mantissa of 2^52, represent 2^52 plus that
-     * integer, so no conversion instruction is needed. */
+    /* If the bits of an integer below 2^52 replace the mantissa of the f64 number 2^52, the result
+     * is 2^52 plus the integer, so no conversion instruction is needed. */
     const __m512i two_52 = _mm512_set1_epi64(0x4330000000000000);
     const __m512d real = _mm512_castsi512_pd(_mm512_or_si512(value, two_52));
 
@@ -345,7 +346,7 @@ AVX512_INLINE void make_constant_group(struct maker *maker,
 
 #pragma GCC diagnostic pop
 
-/* True if make_constant_group applies. */
+/* True if make_constant_group can compute the group. */
 static bool is_constant(enum make make, const struct slc_patched_view *view, uint32_t group)
 {
     return make == MAKE_REALS && view->widths[group] == 0;
@@ -375,7 +376,7 @@ AVX512_INLINE bool patch_groups(struct maker *maker,
     return (faults.order | faults.unused | faults.zeros) == 0;
 }
 
-/* Converts groups; accepts groups that are not small unless `make` is MAKE_SMALL_KEYS. */
+/* Converts groups to results of type `make`. With MAKE_SMALL_KEYS, all groups must be small. */
 AVX512_INLINE bool make_groups(struct maker *maker,
                                enum make make,
                                const struct slc_patched_view *view,
@@ -438,7 +439,8 @@ AVX512 bool slc_avx512_integers(const struct slc_patched_view *above,
 {
     struct maker maker = {.low = low, .nearest = _mm512_set1_epi32(-1)};
 
-    /* With a `low` in this range, its sum with a small value fits into a 32-bit element. */
+    /* If the magnitude of `low` is at most 2^30, its sum with a small value fits into a 32-bit
+     * element. Use the plain loop for other values of `low`. */
     if (low < -0x1p30 || low > 0x1p30) {
         return slc_loop_integers(above, slc_avx512_unpack, group, groups, low, values);
     }

@@ -1,8 +1,8 @@
 /* Decodes codec 3, `blco` (docs/FORMAT.md, section 7.3; [Nguyen2022] sections 4.1 and 4.2): shifts
  * and masks extract coordinates from indices, and each sub-block stores the upper key bits once.
  *
- * Checks the first and last key, the upper bits, and that offsets are at most the extent, but not
- * the order of the indices. */
+ * Checks the first and last key and the upper bits, and that offsets are at most the extent. Does
+ * not check the order of the indices. */
 #include "storage/codec/decode_internal.h"
 
 enum { SUB_BLOCK_BYTES = 16 };

@@ -39,7 +39,7 @@ struct slc_value_plan {
 
 /* Converts keys of the open tile to offsets of one mode. */
 struct slc_mode_plan {
-    struct slc_gather lo, hi; /* only the key bits that vary within the tile */
+    struct slc_gather lo, hi; /* gather the mode's key bits that vary within the tile */
     uint64_t base;            /* corner minus the coordinate bits that do not vary */
     bool wide;                /* more than 32 bits vary */
 };
@@ -85,8 +85,8 @@ struct slc_decoder {
     uint64_t *packed;            /* one group of integers */
     uint32_t *offset[SLC_MAX_ORDER];
     uint32_t *spare;
-    uint32_t *run_begin; /* starts of fiber runs; run_keys: their first keys */
-    uint64_t *run_keys;
+    uint32_t *run_begin; /* starts of fiber runs */
+    uint64_t *run_keys;  /* first keys of fiber runs */
     uint32_t *run_small; /* first keys of runs, if keys are in key_small */
     void *values;
     double *exact;   /* values before rounding to f32 */
@@ -110,7 +110,8 @@ struct slc_decoder {
     bool small;         /* only key bits 0..31 vary; keys are decoded to key_small */
     struct slc_mode_plan modes[SLC_MAX_ORDER];
     struct slc_fields fields; /* fields of modes that vary in one word and at most 32 bits */
-    /* For tiles with runs: the field of the run mode (own), and the fields of all other modes. */
+    /* For tiles with runs: own_fields has the field of the run mode, run_fields the fields of all
+     * other modes. */
     struct slc_fields own_fields, run_fields;
     bool byte_runs; /* runs can be found without decoding keys */
     struct slc_value_plan value;
@@ -177,8 +178,8 @@ bool slc_blco_offsets(struct slc_decoder *decoder,
 uint32_t slc_blco_runs(struct slc_decoder *decoder, uint32_t count);
 
 /* Turns `count` gaps in key_lo (key_hi), starting at index `at`, into keys that continue from
- * decoder->next. On success, the keys strictly ascend and are at most the last key. An error
- * reports the position `where`. */
+ * decoder->next. On success, the keys strictly ascend and are at most the last key of the tile. An
+ * error reports the position `where`. */
 bool slc_decoder_sum(struct slc_decoder *decoder,
                      uint32_t at,
                      uint32_t count,
@@ -200,7 +201,8 @@ static inline bool slc_mode_is_plain(const struct slc_mode_plan *mode)
 
 /* Computes the offsets of `count` nonzeros whose keys are decoded. */
 bool slc_decoder_offsets(struct slc_decoder *decoder, uint32_t count, struct slc_damage *damage);
-/* Divides the nonzeros into runs. Computes the offsets that a run's nonzeros share once per run. */
+/* Divides `count` decoded nonzeros into fiber runs. Computes, once per run, the offsets that the
+ * run's nonzeros share. */
 bool slc_decoder_runs(struct slc_decoder *decoder,
                       uint32_t count,
                       uint32_t *runs,

@@ -25,7 +25,8 @@ static bool sum_wide(struct slc_decoder *decoder, uint32_t at, uint32_t count, s
 }
 
 /* If a tile spans less than 2^56 and its gaps are below 2^56, the sum over 128 keys stays below
- * 2^64, so checking the last key suffices. Sums of larger gaps could wrap around into the range. */
+ * 2^64, so checking the last key suffices. Sums of larger gaps could wrap around and end below the
+ * last key. */
 static bool keys_ascend(const struct slc_decoder *decoder, uint32_t at, uint32_t count)
 {
     const uint64_t *keys = decoder->key_lo + at;
@@ -37,9 +38,9 @@ static bool keys_ascend(const struct slc_decoder *decoder, uint32_t at, uint32_t
     return ascending || decoder->span_bits <= 56;
 }
 
-/* Checks the first key of a group: in the first group, it must be the first key in the directory; a
- * later group must start within the span. Tests `next` - 1, because `next` wraps to 0 after the
- * largest 128-bit key. */
+/* Checks the first key of a group: in the first group, it must equal the tile's first key in the
+ * directory; in a later group, it must be within the span. Tests `next` - 1, because `next` wraps
+ * to 0 after the largest 128-bit key. */
 static bool check_first_key(const struct slc_decoder *decoder,
                             uint32_t at,
                             slc_u128 gap,

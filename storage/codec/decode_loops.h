@@ -66,7 +66,8 @@ SLC_LOOP uint64_t slc_loop_gather_long(const struct slc_gather *gather, uint64_t
     return bits;
 }
 
-/* Gathers a mask that spans at most 32 bits: twice the elements per vector, one step less. */
+/* Gathers the bits of a mask that spans at most 32 bits. The 32-bit elements double the keys per
+ * vector and save a step. */
 SLC_LOOP uint32_t slc_loop_gather_short(const struct slc_gather *gather, uint64_t key)
 {
     uint32_t bits = (uint32_t)(key >> gather->shift) & (uint32_t)gather->picked;
@@ -172,8 +173,8 @@ SLC_LOOP bool slc_loop_integers(const struct slc_patched_view *above,
         if (!slc_patched_whole(above, unpack, group + g, words)) {
             return false;
         }
-        /* The bits of an integer below 2^52, stored in the mantissa of 2^52, represent 2^52 plus
-         * that integer, so no conversion instruction is needed. */
+        /* If the bits of an integer below 2^52 replace the mantissa of the f64 number 2^52, the
+         * result is 2^52 plus the integer, so no conversion instruction is needed. */
         for (uint32_t i = 0; i < SLC_GROUP_NNZ; i++) {
             const uint64_t bits = words[i] | UINT64_C(0x4330000000000000);
             double value;
@@ -217,7 +218,7 @@ SLC_LOOP bool slc_loop_plain(const uint8_t *bytes, uint32_t count, double *value
 {
     uint64_t faults = 0;
 
-    /* Infinity or NaN minus itself is NaN, which compares unequal to everything. */
+    /* Infinity or NaN minus itself is NaN, which is unequal to 0. */
     for (uint32_t i = 0; i < count; i++) {
         double value = slc_load_f64(bytes + 8 * (size_t)i);
 

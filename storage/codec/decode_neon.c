@@ -7,8 +7,8 @@
  * NEON has no instruction that multiplies by a bit matrix, but a lookup in a table of 16 bytes
  * multiplies 16 nibbles by half an 8 x 8 block of the matrix (struct slc_bit_matrix). The keys of a
  * step are split into planes, one vector per byte of 16 keys, and planes into nibbles; an output
- * byte of 16 keys is the sum of the lookups of its contributing nibbles. All fields of three modes
- * cost about 20 instructions per key, for fields of any length. This is a third of the cost of
+ * byte of 16 keys is the sum of the lookups of its contributing nibbles. Extracting the fields of
+ * three modes, of any lengths, takes about 20 instructions per key. This is a third of the cost of
  * moving the bits by shifts and masks. */
 #include "storage/codec/decode_ops.h"
 

@@ -1,7 +1,8 @@
 /* Converts keys to offsets of every mode, and divides them into fiber runs.
  *
- * Modes that vary in one word and at most 32 bits are processed together (decode_ops.h). Other
- * modes only occur in tiles that cross a high power of two, and are processed one by one. */
+ * Modes that vary in one word and at most 32 bits are processed together (decode_ops.h). Modes that
+ * vary in both words or in more bits only occur in tiles that cross a high power of two, and are
+ * processed one by one. */
 #include "storage/codec/decode_internal.h"
 
 /* Computes fields with more than 32 varying bits, which are rare: they occur in tiles that cross a
@@ -118,7 +119,7 @@ static bool mode_offsets(struct slc_decoder *decoder,
     const struct slc_mode_plan *mode = &decoder->modes[n];
 
     if (mode->lo.bits + mode->hi.bits == 0) {
-        return true; /* the offsets have been zero since the first chunk */
+        return true; /* the mode does not vary: its offsets have been zero since the first chunk */
     }
     return check_offsets(decoder, n,
                          mode->wide ? wide_offsets(decoder, keys, n, count)
@@ -145,7 +146,8 @@ bool slc_decoder_run_offsets(struct slc_decoder *decoder, uint32_t runs, struct 
     return small_offsets(decoder, &decoder->run_fields, decoder->run_small, runs, damage);
 }
 
-/* Like slc_decoder_runs, but for a tile with `small` set. Modes that are not plain do not vary. */
+/* Like slc_decoder_runs, but for a tile with `small` set. In such a tile, modes that are not plain
+ * do not vary. */
 static bool runs_from_small(struct slc_decoder *decoder,
                             uint32_t count,
                             uint32_t *runs,

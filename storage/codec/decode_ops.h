@@ -13,22 +13,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Plans that extract the fields of several modes from the 64-bit words of keys. Each table uses the
- * part of the plan that suits it: per mode a mask of its bits (pext, shifts), or a bit matrix for
- * all modes together. The bit matrix treats a key as a vector of 64 bits over GF(2). Each used row
- * of the matrix has a single 1 bit, which selects a bit of the key; the product is a 64-bit word in
- * which each field starts at a byte boundary. The matrix is divided into 8 x 8 blocks: an output
- * byte is the sum, over a few key bytes (about one per mode), of the product of the key byte and a
- * block. GF2P8AFFINEQB computes 64 of these products. */
+/* Plans that extract the fields of several modes from the 64-bit words of keys. A plan has a mask
+ * of the bits of each mode, and a bit matrix for all modes together. A table of loops uses the
+ * masks (with pext or shifts) or the matrix. The bit matrix treats a key as a vector of 64 bits
+ * over GF(2). Each used row of the matrix has a single 1 bit, which selects a bit of the key; the
+ * product is a 64-bit word in which each field starts at a byte boundary. The matrix is divided
+ * into 8 x 8 blocks: an output byte is the sum, over a few key bytes (about one per mode), of the
+ * product of the key byte and a block. GF2P8AFFINEQB computes 64 of these products. */
 
 /* Plan that gathers the bits of a 64-bit word that `mask` selects. Without a fast pext, the bits
  * move right in up to six steps, by 2^k in step k (base/compress.h), after an initial shift by the
  * number of zeros below the mask. */
 struct slc_gather {
     uint64_t mask;
-    unsigned bits;   /* number of bits in the mask */
-    unsigned shift;  /* number of zeros below the mask; the next members apply after this shift */
-    uint64_t picked; /* the shifted mask */
+    unsigned bits; /* number of bits in the mask */
+    /* number of zeros below the mask; `picked` and `move` refer to the shifted word */
+    unsigned shift;
+    uint64_t picked;                   /* the shifted mask */
     uint64_t move[SLC_COMPRESS_STEPS]; /* bits that move right by 2^k in step k */
 };
 
@@ -71,12 +72,14 @@ enum { SLC_CHUNK_GROUPS = 16 };
 
 /* Input and output of byte_runs, which finds fiber runs of few key bits from gaps. */
 struct slc_byte_runs {
-    /* Input: `first` as in small_keys; the number of low key bits that vary in a run, 1 to 8
-     * (`bits`); the mask (within these bits) and base of the run mode's field. */
+    /* Input: `first` as in small_keys; `bits`, the number of low key bits that vary in a run, 1 to
+     * 8; `mask`, the part of these bits that is the field of the run mode; `base`, the base of this
+     * field. */
     uint32_t first;
     unsigned bits;
     uint8_t mask, base;
-    /* Output: offsets, starts of runs (`begin`), and the keys there without the low `bits` bits. */
+    /* Output: offsets, positions at which runs start (`begin`), and the keys at these positions
+     * without their low `bits` bits (`heads`). */
     uint32_t *offsets, *begin, *heads;
     uint32_t runs;
     uint32_t ends[SLC_CHUNK_GROUPS]; /* last key of each group */
@@ -102,9 +105,9 @@ struct slc_decode_ops {
                         uint32_t count,
                         uint64_t *fields);
 
-    /* For each field of the plan: stores its value in every key minus its base, modulo 2^32, in
-     * field->offsets, and the largest result in largest[]. Needs count >= 1; may change keys past
-     * `count`. */
+    /* For each field of the plan: extracts the field from every key, subtracts the base of the
+     * field modulo 2^32, and stores the differences in field->offsets and the largest difference in
+     * largest[]. Needs count >= 1; may change keys past `count`. */
     void (*fields)(const struct slc_fields *plan,
                    uint64_t *keys,
                    uint32_t count,
@@ -149,7 +152,8 @@ struct slc_decode_ops {
     bool (*plain)(const uint8_t *bytes, uint32_t count, double *values);
 
     /* Decodes a field of codec blco: offset = ((index >> shift) & mask) + add modulo 2^64. Stores
-     * the low 32 bits and returns the largest 64-bit offset. `indices` are bytes of the block. */
+     * the low 32 bits and returns the largest 64-bit offset. `indices` points into the block and
+     * may be unaligned. */
     uint64_t (*field)(const uint8_t *indices,
                       uint32_t count,
                       unsigned shift,

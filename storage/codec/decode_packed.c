@@ -95,8 +95,8 @@ static bool check_groups(struct slc_decoder *decoder,
     return true;
 }
 
-/* Decodes keys of `count` nonzeros, starting at nonzero `start`, group by group. Accepts all
- * groups, unlike ops->keys. */
+/* Decodes keys of `count` nonzeros, starting at nonzero `start`, group by group. Works for all
+ * groups, while ops->keys needs an all_short sequence. */
 static bool
 any_groups(struct slc_decoder *decoder, uint32_t start, uint32_t count, struct slc_damage *damage)
 {
@@ -126,7 +126,7 @@ bool slc_packed_keys(struct slc_decoder *decoder,
 
     if (decoder->two_words || !gaps->all_short ||
         !decoder->ops->keys(gaps, start / SLC_GROUP_NNZ, whole, first, decoder->key_lo)) {
-        whole = 0; /* any_groups finds the contradiction, if any */
+        whole = 0; /* decode all groups by any_groups, which reports damage */
     }
     return check_groups(decoder, start, whole * SLC_GROUP_NNZ, true, damage) &&
            any_groups(decoder, start + whole * SLC_GROUP_NNZ, count - whole * SLC_GROUP_NNZ,
@@ -135,8 +135,8 @@ bool slc_packed_keys(struct slc_decoder *decoder,
 
 /* Checks the last key of each whole group, and advances decoder->next. The keys were summed modulo
  * 2^32, but the gaps of a group add up to less than 2^32, so the differences of the last keys are
- * exact. Successive last keys are `apart` elements apart. Returns false, with decoder->next
- * unchanged, if any check fails. */
+ * exact. In last_key[], the last keys of successive groups are `apart` elements apart. Returns
+ * false, with decoder->next unchanged, if any check fails. */
 static bool check_small_groups(struct slc_decoder *decoder,
                                uint32_t start,
                                uint32_t groups,
@@ -179,7 +179,8 @@ bool slc_packed_small_keys(struct slc_decoder *decoder,
                            SLC_GROUP_NNZ)) {
         done = whole;
     }
-    /* Decode the rest: an incomplete group, a large sum, or a contradiction to report. */
+    /* Decode the groups that ops->small_keys did not: an incomplete group, groups with large sums,
+     * or invalid groups, which slc_packed_keys reports. */
     if (done < count && !slc_packed_keys(decoder, start + done, count - done, damage)) {
         return false;
     }

@@ -11,7 +11,8 @@
 /* Differences of two such integers are at most 2^54, which needs 55 bits. */
 enum { INTEGER_BITS = 55 };
 
-/* True if finite and not 0. Infinity or NaN minus itself is NaN, which is unequal to 0. */
+/* True if `value` is finite and not 0. (Infinity or NaN minus itself is NaN, which is unequal to
+ * 0.) */
 static inline bool is_sound_f64(double value)
 {
     return (value != 0) & (value - value == 0);
@@ -178,7 +179,8 @@ void slc_values_fill(struct slc_decoder *decoder)
     }
 }
 
-/* Returns the memory for f64 values: scratch if they are then rounded to f32, or the result. */
+/* Returns the memory in which f64 values are decoded: decoder->values, or scratch if the values are
+ * then rounded to f32. */
 static double *exact_values(struct slc_decoder *decoder)
 {
     return decoder->value_type == SLC_F64 ? decoder->values : decoder->exact;
@@ -247,11 +249,13 @@ planes_chunk(struct slc_decoder *decoder, unsigned value_bytes, uint32_t start, 
     return raw_f32(decoder, decoder->raw, count);
 }
 
-/* Decodes one group of integers of any number of bits. */
+/* Adds `low` to the unpacked integers of a group, which may have any number of bits. Returns false
+ * if a value is zero or too large. */
 static bool long_integers(const uint64_t *above, uint32_t count, int64_t low, double *values)
 {
     const uint64_t most = (uint64_t)(INTEGER_MAX - low);
-    const uint64_t zero = (uint64_t)-low; /* if low is positive, no valid above[i] is this */
+    /* above[i] of a zero value; not valid if low is positive */
+    const uint64_t zero = (uint64_t)-low;
     bool sound = true;
 
     for (uint32_t i = 0; i < count; i++) {
@@ -275,7 +279,7 @@ static bool integers_chunk(struct slc_decoder *decoder,
                            struct slc_damage *damage)
 {
     const struct slc_value_plan *value = &decoder->value;
-    double *out = exact_values(decoder); /* integers of this size are exact in f64 */
+    double *out = exact_values(decoder); /* integers of this value form are exact in f64 */
     uint32_t done = 0;
 
     if (short_integers(value) &&
@@ -283,7 +287,8 @@ static bool integers_chunk(struct slc_decoder *decoder,
                                (double)value->low, out)) {
         done = count - count % SLC_GROUP_NNZ;
     }
-    /* Decode the rest: an incomplete group, long integers, or a contradiction to report. */
+    /* Decode the groups that ops->integers did not: an incomplete group, long integers, or invalid
+     * groups, which slc_patched_group reports. */
     for (; done < count; done += SLC_GROUP_NNZ) {
         uint32_t group = (start + done) / SLC_GROUP_NNZ;
         uint32_t size = slc_group_size(decoder->entry.nnz, group);

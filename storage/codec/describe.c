@@ -1,5 +1,5 @@
-/* Describes encoded tiles: translates the state that slc_tile_check sets in a decoder. Pointers
- * become offsets in the block. */
+/* Describes encoded tiles: translates the state that slc_tile_check sets in a decoder into the
+ * structs of base/encoded.h. Pointers become offsets in the block. */
 #include "storage/codec/describe.h"
 
 #include "base/compress.h"
@@ -41,7 +41,7 @@ void slc_describe_layout(const struct slc_layout_info *info, struct slc_encoded_
 uint64_t slc_describe_expanded_bound(const struct slc_layout_info *info,
                                      const struct slc_block_entry *entry)
 {
-    /* The reader has checked that nnz is at most tile_count full tiles, so nothing overflows. */
+    /* The reader has checked that nnz fits into tile_count tiles, so nothing overflows. */
     const uint64_t padding = (uint64_t)(EXPANDED_ALIGNMENT - 1) * entry->tile_count;
 
     switch (entry->codec) {
@@ -240,7 +240,8 @@ enum slc_status slc_tile_describe(struct slc_tile_view *tile,
     const uint64_t skipped = entry->data_offset % DATA_ALIGNMENT;
     const uint8_t *start = decoder->data - skipped;
     const bool expands = decoder->lz4.bytes > 0;
-    /* Only the last section of a tile can be expanded. An expanded section is not copied. */
+    /* Only the last section of a tile can be compressed with LZ4. It is expanded here, so the
+     * device does not copy the compressed bytes. */
     const uint8_t *end = expands ? decoder->lz4.at : decoder->data + entry->data_bytes;
     struct slc_damage damage;
 

@@ -60,7 +60,8 @@ AVX512_INLINE __mmask8 singles(__m512d values)
     return _mm512_cmp_pd_mask(rounded, values, _CMP_EQ_OQ);
 }
 
-/* Adding the squares one by one takes as long as all other work, and overlaps with it. */
+/* Implements slc_encode_ops.survey. Adding the squares one by one takes as long as all other work
+ * of the survey, and overlaps with it. */
 AVX512 static void avx512_survey(const struct slc_tile_source *source,
                                  struct slc_value_survey *survey)
 {
@@ -110,7 +111,8 @@ AVX512 static void avx512_above(const double *values, uint32_t count, int64_t lo
     }
 }
 
-/* Computes bit lengths, one byte each; then compares 2 x 64 of these bytes for each width. */
+/* Stores the bit length of every value in one byte; then, for each width, compares all 128 of these
+ * bytes with the width. */
 AVX512 static unsigned avx512_longer(const uint64_t *values, uint32_t count, uint8_t *longer)
 {
     uint8_t lengths[SLC_GROUP_NNZ] = {0};

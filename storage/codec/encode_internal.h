@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 enum {
-    /* Slots of the hash table of distinct values: twice the largest number of values. */
+    /* Slots of the hash table of distinct values: twice the largest number of values of a tile. */
     SLC_DISTINCT_SLOTS = 2 * SLC_TILE_NNZ
 };
 
@@ -29,7 +29,7 @@ struct slc_encoder {
     /* Byte planes before compression; also scratch for integers and for sorting distinct values. */
     uint8_t *planes;
     uint64_t *distinct;
-    uint32_t *slots; /* 1 + index into `distinct`; 0 if empty */
+    uint32_t *slots; /* hash table; a slot has 1 + index into `distinct`, or 0 if empty */
     void *lz4_state;
 
     /* State of the current tile. */
@@ -41,7 +41,8 @@ struct slc_encoder {
 };
 
 /* Each function writes a tile's data to encoder->out and returns its size, a multiple of 8;
- * *index_bytes is the number of bytes of coordinates in it. Needs the gaps and the survey. */
+ * *index_bytes is the number of bytes of coordinates in it. Call these functions after computing
+ * the gaps and the survey of the tile. */
 uint32_t slc_packed_encode(struct slc_encoder *encoder,
                            const struct slc_tile_source *source,
                            uint32_t *index_bytes);
@@ -58,7 +59,8 @@ uint8_t *slc_values_encode(struct slc_encoder *encoder,
                            uint8_t *section,
                            uint8_t *form);
 
-/* Writes byte planes 0 .. bytes-1 of 64-bit words, or of values as f32 or f64; returns the end. */
+/* Writes byte planes 0 .. bytes-1 of 64-bit words, or of values converted to f32 or f64; returns
+ * the end of the planes. */
 uint8_t *slc_planes_of_words(const uint64_t *words, uint32_t count, unsigned bytes, uint8_t *out);
 uint8_t *slc_planes_of_values(const double *values, uint32_t count, unsigned bytes, uint8_t *out);
 
@@ -70,7 +72,8 @@ uint32_t slc_lz4_compress(struct slc_encoder *encoder,
                           uint8_t *out,
                           uint64_t capacity);
 
-/* Appends zeros up to a multiple of 8 bytes from `start`; returns the padded end. */
+/* Appends zeros at `end` until the number of bytes from `start` is a multiple of 8; returns the
+ * padded end. */
 static inline uint8_t *slc_pad8(const uint8_t *start, uint8_t *end)
 {
     while ((end - start) % 8 != 0) {

@@ -1,5 +1,5 @@
-/* Adds single nonzeros to a survey. The portable table of encoding loops uses this for all
- * nonzeros, the other tables for remainders. */
+/* Adds single nonzeros to a survey. The portable table of encoding loops uses these functions for
+ * all nonzeros; the other tables use them for remainders. */
 #ifndef SLC_STORAGE_ENCODE_LOOPS_H
 #define SLC_STORAGE_ENCODE_LOOPS_H
 

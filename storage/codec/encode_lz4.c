@@ -1,5 +1,5 @@
 /* Encodes codec 2, `lz4` (docs/FORMAT.md, section 7.2): byte planes of gaps and values, compressed
- * by LZ4. The `packed` codec uses the functions for byte planes and LZ4 for its values. */
+ * by LZ4. The `packed` codec encodes its values with the same functions for byte planes and LZ4. */
 #include "base/memory/bytes.h"
 #include "storage/codec/encode_internal.h"
 
@@ -50,7 +50,7 @@ uint32_t slc_lz4_compress(struct slc_encoder *encoder,
     return made > 0 ? (uint32_t)made : 0;
 }
 
-/* Returns the bytes of the longest gap. */
+/* Returns the number of bytes of the longest gap. */
 static unsigned gap_bytes(const struct slc_encoder *encoder, uint32_t count)
 {
     uint64_t lo = 0, hi = 0;
@@ -87,7 +87,8 @@ uint32_t slc_lz4_encode(struct slc_encoder *encoder,
     out[1] = (uint8_t)values;
     out[3] = 0;
     slc_store_u32(out + 4, stored);
-    /* LZ4 compresses gaps and values together: divide the output in proportion to their sizes. */
+    /* Estimate the bytes of coordinates: the output, in which LZ4 mixes gaps and values, times the
+     * fraction of gaps in the input. */
     *index_bytes = (uint32_t)((uint64_t)stored * gaps / (gaps + values));
     return (uint32_t)(slc_pad8(out, out + 8 + stored) - out);
 }

@@ -28,7 +28,7 @@ struct slc_encode_ops {
     void (*above)(const double *values, uint32_t count, int64_t low, uint64_t *above);
 
     /* Returns the largest bit length of `count` (at most SLC_GROUP_NNZ) values. For every w below
-     * it, sets longer[w] to the number of values with more than w bits. `longer` has 64
+     * this length, sets longer[w] to the number of values with more than w bits. `longer` has 64
      * elements. */
     unsigned (*longer)(const uint64_t *values, uint32_t count, uint8_t *longer);
 };

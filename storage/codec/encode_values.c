@@ -4,8 +4,8 @@
  * planes, which LZ4 compresses, and uses them if they are smaller and save an eighth of the plain
  * size. Small integers or dictionaries are kept because byte planes decode several times slower.
  *
- * Cost: one measuring pass for integers. A dictionary needs about three table lookups per nonzero
- * and is abandoned as soon as it can no longer be smaller. */
+ * Cost: integers need one pass that measures them. A dictionary needs about three table lookups per
+ * nonzero and is abandoned as soon as it can no longer be smaller. */
 #include "base/encoded.h"
 #include "base/memory/bytes.h"
 #include "storage/codec/encode_internal.h"
@@ -25,7 +25,8 @@ static void find_span(struct slc_encoder *encoder)
         (uint64_t)(int64_t)encoder->survey.high - (uint64_t)encoder->integer_low;
 }
 
-/* Stores the differences above_low of all values in encoder->planes, as 64-bit words. */
+/* Stores the difference of every value from the smallest value in encoder->planes, as 64-bit
+ * words. */
 static uint64_t *integers_above(struct slc_encoder *encoder, const struct slc_tile_source *source)
 {
     uint64_t *above = (uint64_t *)(void *)encoder->planes;
@@ -41,7 +42,8 @@ static uint64_t measure_integers(struct slc_encoder *encoder, const struct slc_t
     return 8 + encoder->integers.bytes;
 }
 
-/* Writes the integers. `overwritten` is true if byte planes have overwritten the differences. */
+/* Writes the integers as differences from the smallest integer. If byte planes have overwritten
+ * these differences in encoder->planes (`overwritten`), computes them again. */
 static uint8_t *write_integers(struct slc_encoder *encoder,
                                const struct slc_tile_source *source,
                                bool overwritten,
@@ -62,7 +64,8 @@ static uint64_t dictionary_bytes(uint32_t count, uint32_t nnz)
 /* Returns the slot that holds `bits`, or the free slot for `bits`. */
 static uint32_t find_slot(const struct slc_encoder *encoder, uint64_t bits)
 {
-    /* Fibonacci hashing: the top 17 bits of a product with 2^64 divided by the golden ratio. */
+    /* Fibonacci hashing: multiply by 2^64 / (golden ratio), and use the top 17 bits of the
+     * product. */
     uint32_t slot = (uint32_t)((bits ^ bits >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 47);
 
     while (encoder->slots[slot] != 0 && encoder->distinct[encoder->slots[slot] - 1] != bits) {
@@ -71,13 +74,15 @@ static uint32_t find_slot(const struct slc_encoder *encoder, uint64_t bits)
     return slot;
 }
 
-/* True if all values are integers in a range so small that each integer of it has its own slot. */
+/* True if all values are integers in a range so small that every integer in the range has its own
+ * slot. */
 static bool few_integers(const struct slc_encoder *encoder)
 {
     return encoder->survey.all_integer && encoder->integer_span < SLC_DISTINCT_SLOTS / 16;
 }
 
-/* Like collect_distinct, but faster. Needs a call of integers_above, and few_integers == true. */
+/* Like collect_distinct, but faster. Call it after integers_above, and only if few_integers is
+ * true. */
 static uint32_t collect_integers(struct slc_encoder *encoder,
                                  const struct slc_tile_source *source,
                                  uint64_t bytes_max)
@@ -197,7 +202,8 @@ static uint8_t *write_dictionary(struct slc_encoder *encoder,
     return slc_bits_pack(find_indices(encoder, source, count), NULL, source->nnz, width, out);
 }
 
-/* Writes byte planes. Returns their end, or NULL if they save too little or exceed `bytes_max`. */
+/* Writes byte planes. Returns the end of the planes, or NULL if the planes save too little or
+ * exceed `bytes_max`. */
 static uint8_t *try_planes(struct slc_encoder *encoder,
                            const struct slc_tile_source *source,
                            unsigned value_bytes,

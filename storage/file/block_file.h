@@ -28,13 +28,13 @@ struct slc_block_file {
         .part_count = 0                                                                            \
     }
 
-/* Opens the block file at `path` for reading, including all of its stripes. Searches each stripe in
- * the folders of the environment variable SLUICE_STRIPES, then in the folder listed for it, then in
- * the other listed folders, and opens the first stripe found. `what` is a text for messages, such
- * as "opening the file". Owns: slc_block_file_close, which accepts SLC_BLOCK_FILE_INIT. Errors:
- * SLC_ERR_IO; SLC_ERR_FORMAT if `path` is not a plain file; those of slc_stripe_list_decode;
- * SLC_ERR_IO if a stripe is missing, SLC_ERR_DAMAGED if a file with the stripe's name is not the
- * stripe, both with the path. */
+/* Opens the block file at `path` for reading, including all of its stripes. Searches for each
+ * stripe in the folders of the environment variable SLUICE_STRIPES, then in the folder listed for
+ * it, then in the other listed folders, and opens the first stripe found. `what` is a text for
+ * messages, such as "opening the file". Owns: slc_block_file_close, which accepts
+ * SLC_BLOCK_FILE_INIT. Errors: SLC_ERR_IO; SLC_ERR_FORMAT if `path` is not a plain file; those of
+ * slc_stripe_list_decode; SLC_ERR_IO if a stripe is missing, SLC_ERR_DAMAGED if a file with the
+ * stripe's name is not the stripe, both with the path. */
 enum slc_status slc_block_file_open(const struct slc_files *files,
                                     const char *path,
                                     const char *what,
@@ -42,7 +42,8 @@ enum slc_status slc_block_file_open(const struct slc_files *files,
                                     struct slc_error *err) SLC_NODISCARD;
 void slc_block_file_close(struct slc_block_file *file);
 
-/* Maps `offset` to a part and the offset `at` in it; returns the number of contiguous bytes. */
+/* Maps `offset` to a part and the offset *at in this part; returns the number of contiguous bytes
+ * from there. */
 uint64_t slc_block_file_place(const struct slc_block_file *file,
                               uint64_t offset,
                               unsigned *part,

@@ -1,8 +1,8 @@
 /* The operating system's table of file operations.
  *
- * Most operations are one system call; all return a negated errno after an error. Nothing is
- * completed, and only open, fsync, ftruncate and fallocate are repeated if a signal interrupts
- * them. The operations have no state, so all threads use one table. */
+ * Most operations are one system call; all return a negated errno after an error. Partial transfers
+ * are not continued, and only open, fsync, ftruncate and fallocate are repeated if a signal
+ * interrupts them. The operations have no state, so all threads use one table. */
 #include "storage/file/files.h"
 
 #include <dirent.h>
@@ -31,8 +31,8 @@ static int system_open(void *self, const char *path, int flags, mode_t mode)
     if (fd < 0) {
         return -errno;
     }
-    /* Clear O_NONBLOCK, which only prevents a blocking open. If it stayed set, io_uring would
-     * reject reads if the file system cannot determine in advance that they do not block. */
+    /* Clear O_NONBLOCK, which only prevents a blocking open. While it is set, io_uring rejects
+     * reads for which the file system cannot determine in advance that they do not block. */
     if ((flags & SLC_OPEN_PLAIN) != 0) {
         (void)fcntl(fd, F_SETFL, flags & O_DIRECT);
     }
@@ -138,7 +138,8 @@ static char kind_of_mode(unsigned mode)
     return S_ISREG(mode) ? 'f' : S_ISDIR(mode) ? 'd' : 'o';
 }
 
-/* True for a file system that is in memory: since Linux 6.6 it accepts O_DIRECT and ignores it. */
+/* True for a file system that is in memory: since Linux 6.6, such a file system accepts O_DIRECT
+ * and ignores it. */
 static bool lives_in_memory(const struct statfs *fs)
 {
     return (unsigned long)fs->f_type == TMPFS_MAGIC || (unsigned long)fs->f_type == RAMFS_MAGIC;
@@ -227,7 +228,8 @@ static int system_rename(void *self, const char *from, const char *to)
         if (errno != EINVAL && errno != ENOSYS) {
             return -errno;
         }
-        /* The file system lacks RENAME_NOREPLACE: check first; a race remains. */
+        /* The file system lacks RENAME_NOREPLACE: check for `to`, which may still appear before the
+         * rename. */
         if (lstat(to, &st) == 0) {
             return -EEXIST;
         }

@@ -20,9 +20,10 @@ struct slc_file_stat {
     uint64_t device;
     int64_t modified_ns;
     uint32_t direct_memory_align; /* in bytes; 0 if direct I/O is unsupported or unknown */
-    uint32_t direct_offset_align; /* in bytes, for offsets in the file; 0 likewise */
-    bool direct_known;            /* it is known whether direct I/O is supported */
-    char kind;                    /* 'f' file, 'd' directory, 'o' other */
+    /* in bytes, for offsets in the file; 0 if unsupported or unknown */
+    uint32_t direct_offset_align;
+    bool direct_known; /* true if it is known whether direct I/O is supported */
+    char kind;         /* 'f' file, 'd' directory, 'o' other */
 };
 
 struct slc_files {
@@ -71,9 +72,10 @@ struct slc_files {
 };
 
 /* Extra open flag for paths that must be plain files: opening a pipe does not wait for its other
- * end. The caller checks the kind; reads and writes still block. */
+ * end. The caller then checks that the file is plain; reads and writes still block. */
 #define SLC_OPEN_PLAIN O_NONBLOCK
-/* SLC_OPEN_PLAIN for names that sluice itself writes: also refuses to follow a symbolic link. */
+/* Like SLC_OPEN_PLAIN, for names that sluice itself writes: opening also fails for a symbolic
+ * link. */
 #define SLC_OPEN_OWN (O_NOFOLLOW | SLC_OPEN_PLAIN)
 
 /* Returns the table of the operating system, which has no state. Never NULL. Threads: any. */
@@ -83,7 +85,7 @@ const struct slc_files *slc_files_system(void);
 const struct slc_files *slc_files_or_system(const struct slc_files *files);
 
 /* Reads exactly `bytes` bytes at `offset`. Errors: SLC_ERR_IO; SLC_ERR_DAMAGED, with the offset, if
- * the file ends before. */
+ * the file ends early. */
 enum slc_status slc_file_read_at(const struct slc_files *files,
                                  int fd,
                                  const char *path,
@@ -122,7 +124,8 @@ enum slc_status slc_file_write_pages(const struct slc_files *files,
                                      uint64_t bytes,
                                      uint64_t offset,
                                      struct slc_error *err) SLC_NODISCARD;
-/* Reads any number of bytes at a page-aligned `offset`; `data` has space for whole pages. */
+/* Reads any number of bytes at a page-aligned `offset`; `data` has space for `bytes` bytes rounded
+ * up to whole pages. */
 enum slc_status slc_file_read_pages(const struct slc_files *files,
                                     int direct_fd,
                                     int fd,

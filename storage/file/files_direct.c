@@ -40,7 +40,8 @@ enum slc_status slc_file_open_direct(const struct slc_files *files,
     return SLC_OK;
 }
 
-/* True if `result` of a direct transfer means that the page cache should be tried. */
+/* True if `result` of a direct transfer means that the rest of the transfer should be tried through
+ * the page cache. */
 static bool worth_repeating(int64_t result)
 {
     return result >= 0 || result == -EINVAL || result == -EINTR || result == -EAGAIN;

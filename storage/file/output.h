@@ -21,14 +21,14 @@ struct slc_output {
     char *path;
     char *temporary;
     int fd;
-    int lock; /* lock of the temporary file until it is published */
+    int lock; /* lock on the temporary file, held until the file is published */
     uint8_t *buffer;
     size_t used;
     uint64_t written;
 };
 
-/* Creates PATH.tmp. `files` may be NULL. Owns: slc_output_commit or slc_output_abandon; nothing
- * after an error. */
+/* Creates PATH.tmp. `files` may be NULL. Owns: the caller ends the output with slc_output_commit or
+ * slc_output_abandon, except after an error. */
 enum slc_status slc_output_open(struct slc_output *output,
                                 const struct slc_files *files,
                                 const char *path,
@@ -46,7 +46,7 @@ enum slc_status
 slc_output_print(struct slc_output *output, struct slc_error *err, const char *format, ...)
     SLC_PRINTF(3, 4) SLC_NODISCARD;
 
-/* Leaves a gap of `bytes` bytes, from *offset (output) on, for slc_output_fill. */
+/* Leaves a gap of `bytes` bytes, which slc_output_fill fills, and sets *offset to its offset. */
 enum slc_status slc_output_skip(struct slc_output *output,
                                 uint64_t bytes,
                                 uint64_t *offset,

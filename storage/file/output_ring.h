@@ -33,13 +33,13 @@ struct slc_output_rows {
     const void *first;
     uint64_t count;
     uint64_t row_bytes;
-    uint64_t stride_bytes; /* from the start of a row to the start of the next row */
+    uint64_t stride_bytes; /* distance from the start of a row to the start of the next row */
 };
 
 struct slc_output_ring_stats {
     uint64_t bytes;       /* bytes written */
     double write_seconds; /* time of the writing thread in system calls */
-    double wait_seconds;  /* total time of filling threads waiting for the window */
+    double wait_seconds;  /* total time that filling threads waited for the window */
     bool direct;          /* direct I/O was used */
 };
 
@@ -81,7 +81,8 @@ enum slc_status slc_output_ring_finish(struct slc_output_ring *ring,
                                        uint64_t head_bytes,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* Renames the finished file to PATH. The caller syncs its folder. Errors: SLC_ERR_IO. */
+/* Renames the finished file to PATH. The caller then syncs the folder of PATH. Errors:
+ * SLC_ERR_IO. */
 enum slc_status slc_output_ring_publish(struct slc_output_ring *ring,
                                         struct slc_error *err) SLC_NODISCARD;
 

@@ -24,8 +24,9 @@ enum {
 #define SLC_STRIPE_LIST_MAGIC "\x89SLCSTR\n"
 #define SLC_STRIPE_MAGIC      "\x89SLCSTP\n"
 
-/* Unit of new stripes: about half a block, so that consecutive blocks, and usually the two halves
- * of a block, are on several drives. It is large enough to read drives at their full rate. */
+/* Stripe unit of new files: about half a block, so that consecutive blocks, and usually the two
+ * halves of a block, are on several drives. It is large enough to read drives at their full
+ * rate. */
 #define SLC_STRIPE_UNIT (UINT64_C(2) << 20)
 
 /* Environment variable: colon-separated folders that are searched first for stripes. */
@@ -76,7 +77,8 @@ void slc_stripe_list_clear(struct slc_stripe_list *list);
 void slc_stripe_header_encode(const struct slc_stripe_shape *shape,
                               unsigned ordinal,
                               uint8_t *page);
-/* Checks that `page` is the header of stripe `ordinal`. Errors: SLC_ERR_DAMAGED, no file name. */
+/* Checks that `page` is the header of stripe `ordinal`. Errors: SLC_ERR_DAMAGED, without the name
+ * of the file. */
 enum slc_status slc_stripe_header_check(const struct slc_stripe_shape *shape,
                                         unsigned ordinal,
                                         const uint8_t *page,

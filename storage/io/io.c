@@ -275,7 +275,8 @@ static enum slc_status start_backend(struct slc_io *io, struct slc_error *err)
     case SLC_IO_MMAP:
         return slc_io_mmap_open(io, err);
     case SLC_IO_AUTO:
-        /* Buffered reads would block in threads of io_uring; pread threads are as fast. */
+        /* Use io_uring only for direct I/O: io_uring performs buffered reads in kernel threads that
+         * block, which are no faster than pread threads. */
         if (io->stats.direct) {
             io->kind = SLC_IO_URING;
             status = slc_io_uring_open(io, &refused);

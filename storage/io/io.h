@@ -1,7 +1,7 @@
 /* Block readers: asynchronous reads of whole blocks by io_uring, by pread threads or through a
  * sliding memory map. All three deliver the same bytes and the same errors, and complete in any
- * order. Only the engine's ring calls them. One thread uses a reader, except for slc_io_check and
- * slc_io_release. */
+ * order. Only the engine's ring calls them. A reader is for one thread, but any thread may call
+ * slc_io_check and slc_io_release. */
 #ifndef SLC_STORAGE_IO_H
 #define SLC_STORAGE_IO_H
 
@@ -36,11 +36,12 @@ struct slc_io_request {
 struct slc_io_options {
     const struct slc_files *files; /* NULL means the operating system */
     const char *const *paths;      /* the files; borrowed until open returns */
-    unsigned file_count;           /* at least 1; all files share the buffers */
-    unsigned slot_count;           /* buffers; the maximum number of reads in flight */
-    uint64_t slot_bytes;           /* multiple of SLC_PAGE_BYTES */
-    unsigned threads;              /* pread workers; 0 means an automatic choice */
-    bool direct;                   /* use O_DIRECT if supported (the engine's default is true) */
+    unsigned file_count;           /* at least 1; all files share the slots */
+    /* number of buffers, and so the maximum number of reads in flight */
+    unsigned slot_count;
+    uint64_t slot_bytes; /* multiple of SLC_PAGE_BYTES */
+    unsigned threads;    /* number of pread threads; 0 means that the reader chooses */
+    bool direct;         /* use O_DIRECT if supported (the engine's default is true) */
 };
 
 struct slc_io_ops;
@@ -59,16 +60,16 @@ struct slc_io;
 /* Opens files for block reads by `kind`. AUTO selects io_uring if the kernel allows it and all
  * reads are direct, otherwise pread; files in tmpfs, for example, have no direct I/O. URING fails
  * if the system refuses io_uring; the message names the alternative. Memory: slot_count *
- * slot_bytes (mapped and registered here; mmap keeps up to this number of bytes resident). Owns:
- * slc_io_close frees everything; it cancels requests in flight and waits for them. MMAP handles
- * SIGBUS while it is open (storage/io/map_guard.h). Errors: SLC_ERR_IO, SLC_ERR_MEMORY,
- * SLC_ERR_UNSUPPORTED, SLC_ERR_SYSTEM. */
+ * slot_bytes, which this call maps and registers; MMAP instead keeps up to this number of bytes of
+ * the files resident. Owns: slc_io_close frees everything; it cancels requests in flight and waits
+ * for them. MMAP handles SIGBUS while it is open (storage/io/map_guard.h). Errors: SLC_ERR_IO,
+ * SLC_ERR_MEMORY, SLC_ERR_UNSUPPORTED, SLC_ERR_SYSTEM. */
 enum slc_status slc_io_open(enum slc_io_kind kind,
                             const struct slc_io_options *options,
                             struct slc_io **io,
                             struct slc_error *err) SLC_NODISCARD;
 
-/* Starts a read. Errors of the read itself are in the completed request. */
+/* Starts a read. If the read itself fails, the error is in the completed request. */
 enum slc_status slc_io_submit(struct slc_io *io,
                               struct slc_io_request *request,
                               struct slc_error *err) SLC_NODISCARD;
@@ -78,10 +79,11 @@ enum slc_status slc_io_wait(struct slc_io *io,
                             struct slc_io_request **request,
                             struct slc_error *err) SLC_NODISCARD;
 
-/* Checks that the data of a completed, unreleased request was valid all the time. A memory map
- * yields zeros if its file was truncated or became unreadable, and other bytes if the file was
- * changed. Call it after using the data and before using the results. Cost: at most one system
- * call. Threads: any. Errors: SLC_ERR_DAMAGED, SLC_ERR_IO, with file and offset. */
+/* Checks that the data of a completed request has been valid since its completion. The request must
+ * not have been released. A memory map yields zeros if its file was truncated or became unreadable,
+ * and other bytes if the file was changed. Call it after using the data, and before relying on
+ * results computed from the data. Cost: at most one system call. Threads: any. Errors:
+ * SLC_ERR_DAMAGED, SLC_ERR_IO, with file and offset. */
 enum slc_status slc_io_check(const struct slc_io *io,
                              const struct slc_io_request *request,
                              struct slc_error *err) SLC_NODISCARD;

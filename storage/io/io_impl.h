@@ -75,7 +75,7 @@ struct slc_io_place {
     uint64_t bytes;  /* contiguous bytes of the request in this file */
 };
 
-/* Returns the position of the rest of a request, after its first `done` bytes. */
+/* Returns the position of the bytes of a request after its first `done` bytes. */
 static inline struct slc_io_place
 slc_io_place(const struct slc_io *io, const struct slc_io_request *request, uint64_t done)
 {
@@ -109,7 +109,7 @@ static inline int slc_io_fd_at(const struct slc_io_file *file, uint64_t offset)
 /* Processes the result (bytes or negated errno) of the transfer at progress->done. Returns true if
  * the request is complete, with status, error and (for SLC_OK) `data` set; false if the caller has
  * to read the rest, starting at progress->done. Drops the pages that buffered reads leave in the
- * page cache. Threads: any, each on its own request. */
+ * page cache. Threads: any, each with a different request. */
 bool slc_io_advance(const struct slc_io *io,
                     struct slc_io_request *request,
                     struct slc_io_progress *progress,
@@ -137,7 +137,7 @@ slc_io_completed(const struct slc_io *io, const struct slc_io_place *place, int6
 /* Appends a sentence to the note of the statistics. */
 void slc_io_note(struct slc_io *io, const char *format, ...) SLC_PRINTF(2, 3);
 
-/* Start an implementation: each function sets io->ops and io->backend. */
+/* Each function starts one implementation of the block reader, and sets io->ops and io->backend. */
 enum slc_status slc_io_uring_open(struct slc_io *io, struct slc_error *err) SLC_NODISCARD;
 enum slc_status slc_io_pread_open(struct slc_io *io, struct slc_error *err) SLC_NODISCARD;
 enum slc_status slc_io_mmap_open(struct slc_io *io, struct slc_error *err) SLC_NODISCARD;

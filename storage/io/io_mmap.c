@@ -33,7 +33,8 @@
 #define MADV_POPULATE_READ 22 /* Linux 5.14; missing from older C libraries */
 #endif
 
-/* The kernel limits a WILLNEED to the drive's read-ahead, 128 KiB by default: send several. */
+/* The kernel limits each MADV_WILLNEED to the drive's read-ahead, 128 KiB by default, so a range
+ * needs several calls. */
 #define READ_AHEAD_BYTES (UINT64_C(128) << 10)
 
 struct window {
@@ -68,8 +69,8 @@ static void window_drop(const struct slc_io *io, struct window *window)
     }
 }
 
-/* Returns the bytes of the request after its first `done` bytes that the file still has, or a
- * negated errno. Also sets the modification time of the file. */
+/* Returns how many bytes of the request, not counting its first `done` bytes, the file still has,
+ * or a negated errno. Also sets *modified_ns to the modification time of the file. */
 static int64_t bytes_left(const struct slc_io *io,
                           const struct slc_io_request *request,
                           uint64_t done,
@@ -123,8 +124,8 @@ static void window_map(const struct slc_io *io, struct window *window)
     }
 }
 
-/* Reads a byte of every page of the request after its first `done` bytes. Returns the number of
- * bytes after these, fewer if the file ends, or a negated errno. */
+/* Reads a byte of every page of the request after its first `done` bytes. Returns the size of this
+ * rest of the request, or less if the file ends, or a negated errno. */
 static int64_t
 touch_pages(const struct slc_io *io, const struct slc_io_request *request, uint64_t done)
 {
@@ -155,7 +156,8 @@ static int64_t make_resident(const struct slc_io *io, const struct window *windo
                           MADV_POPULATE_READ) < 0) {
         result = touch_pages(io, request, done);
     } else {
-        /* The call also succeeds if the file ends inside a page, or if an emulator ignores it. */
+        /* MADV_POPULATE_READ also succeeds if the file ends inside a page, or if an emulator
+         * ignores the call. */
         result = bytes_left(io, request, done, &modified_ns);
     }
     return slc_io_completed(io, &place, result);

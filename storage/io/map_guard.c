@@ -134,7 +134,7 @@ void slc_map_guard_remove(const struct slc_guarded_range *ranges)
         }
         atomic_store(&sets[s].ranges, NULL);
         set_count--;
-        /* Keep a handler that was installed after this one. */
+        /* Do not remove a handler that was installed after on_fault. */
         if (set_count == 0 && sigaction(SIGBUS, NULL, &now) == 0 &&
             (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault) {
             (void)sigaction(SIGBUS, &previous_action, NULL);

@@ -12,7 +12,7 @@ enum slc_folder_expected {
 
 /* Returns the end of an error message about `folder`, where `expected` was expected, such as "; it
  * is a store ..". The text depends on the names of the files in the folder; it is "" for unknown
- * files and if the folder cannot be read. The text is constant. */
+ * files and if the folder cannot be read. Returns a string constant. */
 const char *slc_folder_advice(const struct slc_files *files,
                               const char *folder,
                               enum slc_folder_expected expected);

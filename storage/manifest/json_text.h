@@ -20,11 +20,11 @@ enum slc_status slc_json_read(const char *text,
                               json_t **ret_root,
                               struct slc_error *err) SLC_NODISCARD;
 
-/* Makes jansson allocate with slc_malloc for the rest of the process, and counts its failed
- * allocations. jansson does not check the growth of a string that it parses: when memory runs out,
- * it drops characters or ends the process by an assertion. After a failure, its allocations are
- * therefore served from a reserve of 64 KiB. Call before any other use of jansson; not for a
- * library, whose user may use jansson too. */
+/* Makes jansson allocate with slc_malloc for the rest of the process, and counts the allocations
+ * that fail. jansson does not check the growth of a string that it parses: when memory runs out, it
+ * drops characters or ends the process by an assertion. After a failure, further allocations of
+ * jansson are therefore served from a reserve of 64 KiB. Call this function before any other use of
+ * jansson. A library must not call it, because its user may use jansson too. */
 void slc_json_record_failures(void);
 
 /* Returns the number of failed allocations since slc_json_record_failures. */

@@ -350,7 +350,8 @@ struct find {
     uint64_t *first, *last; /* range of indices with these labels */
 };
 
-/* Searches `count` labels, starting at index `begin`. */
+/* Searches `count` labels, of which the first belongs to index `begin`, and extends *find->first ..
+ * *find->last. */
 static void find_in_piece(
     const struct find *find, const uint8_t *packed, uint64_t begin, uint64_t count, unsigned width)
 {

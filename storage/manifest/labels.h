@@ -16,7 +16,7 @@
 
 /* Largest size of a mode that can be relabelled. */
 #define SLC_LABELS_MAX_LENGTH (UINT64_C(1) << 31)
-/* The bit of a label that marks a visited label. */
+/* The bit of a label that is set once the label has been visited. */
 #define SLC_LABEL_MARK (UINT32_C(1) << 31)
 
 struct slc_labels {
@@ -27,7 +27,7 @@ struct slc_labels {
 
 /* Returns the bytes that slc_labels_create maps; 0 if a mode of this size cannot be relabelled. */
 uint64_t slc_labels_memory_bytes(uint64_t length);
-/* Returns the bytes of the file for a mode of this size. */
+/* Returns the size of the permutation file of a mode with `length` indices. */
 uint64_t slc_labels_file_bytes(uint64_t length);
 
 /* Allocates zeroed memory for 2 to SLC_LABELS_MAX_LENGTH labels. Owns: slc_labels_destroy, which
@@ -51,9 +51,9 @@ enum slc_status slc_labels_write(struct slc_labels *labels,
                                  struct slc_store_permutation *listed,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Reads the listed file of a mode with `length` indices into new labels. Errors: SLC_ERR_DAMAGED,
- * with the file, if the checksum is wrong or the labels are not a permutation; SLC_ERR_IO;
- * SLC_ERR_MEMORY. */
+/* Reads the permutation file `listed` of a mode with `length` indices into newly allocated labels.
+ * Errors: SLC_ERR_DAMAGED, with the file, if the checksum is wrong or the labels are not a
+ * permutation; SLC_ERR_IO; SLC_ERR_MEMORY. */
 enum slc_status slc_labels_read(const struct slc_files *files,
                                 const char *folder,
                                 const struct slc_store_permutation *listed,

@@ -1,4 +1,5 @@
-/* The fixed beginning of the manifest, for writer and reader (docs/FORMAT.md, section 9). */
+/* The fixed first bytes of the manifest, which the writer and the reader share (docs/FORMAT.md,
+ * section 9). */
 #ifndef SLC_STORAGE_MANIFEST_TEXT_H
 #define SLC_STORAGE_MANIFEST_TEXT_H
 

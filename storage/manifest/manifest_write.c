@@ -36,7 +36,7 @@ static void add_member(json_t *object, const char *name, json_t *value, bool *ok
     }
 }
 
-/* Adds an element to an array, like add_member. */
+/* Appends `value` to `array`; errors as in add_member. */
 static void add_element(json_t *array, json_t *value, bool *ok)
 {
     if (json_array_append_new(array, value) != 0) {
@@ -222,7 +222,7 @@ static char *manifest_text(json_t *root, size_t *bytes)
     if (dumped == 0) {
         return NULL;
     }
-    *bytes = head + dumped; /* without jansson's brace, with a newline */
+    *bytes = head + dumped; /* jansson's opening brace is dropped, and a newline added */
     char *text = slc_malloc(*bytes + 1);
     if (text == NULL) {
         return NULL;

@@ -36,8 +36,8 @@ enum slc_status slc_names_writer_open(const struct slc_files *files,
                                       struct slc_names_writer **writer,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Appends a copy of the next index's name. Errors: SLC_ERR_INPUT if the name is too long or
- * contains a zero byte; those of file operations. */
+/* Appends a copy of `name` as the name of the next index. Errors: SLC_ERR_INPUT if the name is too
+ * long or contains a zero byte; those of file operations. */
 enum slc_status slc_names_writer_add(struct slc_names_writer *writer,
                                      const char *name,
                                      size_t bytes,
@@ -47,7 +47,7 @@ enum slc_status slc_names_writer_add(struct slc_names_writer *writer,
 uint64_t slc_names_writer_count(const struct slc_names_writer *writer);
 
 /* Syncs and publishes the file, and fills in its manifest entry. Destroys the writer, also after an
- * error, which removes the file. */
+ * error; an error removes the file. */
 enum slc_status slc_names_writer_finish(struct slc_names_writer *writer,
                                         struct slc_store_names *listed,
                                         struct slc_error *err) SLC_NODISCARD;
@@ -66,7 +66,7 @@ enum slc_status slc_names_open(const struct slc_files *files,
                                struct slc_error *err) SLC_NODISCARD;
 void slc_names_close(struct slc_names *names);
 
-/* Returns the memory of the open names: the largest piece of the file. */
+/* Returns the bytes of memory that the open names hold: the largest piece of the file. */
 uint64_t slc_names_held_bytes(const struct slc_names *names);
 
 /* Returns the number of names, which belong to indices 0 to count - 1. */

@@ -22,7 +22,7 @@ struct slc_names {
     /* 1 + number of the piece in memory; 0 if none. */
     uint64_t loaded;
     uint64_t bytes; /* bytes of the loaded piece */
-    uint8_t *piece; /* `largest` bytes and one additional byte */
+    uint8_t *piece; /* memory for the largest piece and one more byte */
     uint8_t held;   /* byte that the zero after the current name replaces */
     uint64_t zero;  /* position of this zero; 0 if none */
 };
@@ -53,7 +53,7 @@ open_file(struct slc_names *names, const struct slc_store_names *listed, struct 
     return SLC_OK;
 }
 
-/* True if header and trailer are valid for a file of this size, mode and count. */
+/* True if header and trailer agree with the file size, mode and count in the manifest. */
 static bool is_possible(const struct slc_names *names,
                         const struct slc_store_names *listed,
                         const uint8_t *head,

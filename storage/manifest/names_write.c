@@ -43,7 +43,8 @@ void slc_names_encode_head(unsigned mode, uint8_t head[SLC_NAMES_HEAD_BYTES])
 
 uint64_t slc_names_memory_bytes(uint64_t count)
 {
-    /* Twice, because the names of a piece and the table grow by half and are copied then. */
+    /* Count the names of a piece and the table twice: when either grows (by half), it is copied,
+     * and the old and the new memory exist together. */
     return 2 * (SLC_NAMES_PIECE_BYTES_MAX +
                 slc_div_up_u64(count, SLC_NAMES_PIECE) * SLC_NAMES_ENTRY_BYTES) +
            SLC_OUTPUT_BUFFER_BYTES;
@@ -165,7 +166,7 @@ static enum slc_status end_piece(struct slc_names_writer *writer, struct slc_err
     return status;
 }
 
-/* Reserves memory for a name of this size. */
+/* Reserves memory for a name of `bytes` bytes in the piece. */
 static enum slc_status
 grow_bytes(struct slc_names_writer *writer, uint32_t bytes, struct slc_error *err)
 {

@@ -81,12 +81,12 @@ static uint64_t relabelled_modes(const struct slc_manifest *manifest)
     return modes;
 }
 
-/* Compares sums of squares: exactly for blco, and for other layouts up to rounding, because they
- * add in another order. The terms are not negative, so the relative error of a sum is at most 2^-53
- * times the number of additions after a term: the additions within its tile, one per tile and one
- * per block, together fewer than twice the number of nonzeros. The bound may be generous, because
- * the content sum detects wrong nonzeros. Sums are limited to the largest double, because near it
- * only one of them may overflow. */
+/* Compares sums of squares: exactly for blco, and for other layouts up to rounding, because their
+ * nonzeros are added in another order. The terms are not negative, so the relative error of a sum
+ * is at most 2^-53 times the number of additions after a term: the additions within its tile, one
+ * per tile and one per block, together fewer than twice the number of nonzeros. The bound may be
+ * generous, because the content sum detects wrong nonzeros. Sums are limited to the largest double,
+ * because only one of two nearly equal sums may overflow. */
 static bool same_squares(const struct slc_manifest *manifest, const struct slc_layout_info *info)
 {
     double listed = fmin(manifest->sum_of_squares, DBL_MAX);

@@ -72,7 +72,7 @@ struct slc_store_origin {
     char duplicate_policy[16];
     char writer[64];             /* "sluice 0.1.0" */
     char table[SLC_TABLE_BYTES]; /* how table columns were read (docs/FORMAT.md); "" if no table */
-    char transforms[128];        /* of the values, in order: "abs,log1p"; "" if none */
+    char transforms[128];        /* transforms of the values, in order: "abs,log1p"; "" if none */
     unsigned appended_count; /* number of later inputs; the counts above include their entries */
     struct slc_store_appended appended[SLC_MAX_APPENDED];
 };
@@ -138,8 +138,8 @@ const struct slc_store_names *slc_manifest_names(const struct slc_manifest *mani
                                                  unsigned mode);
 
 /* Compares a block file's manifest entry with the header of the block file. The sum of squares of
- * layouts other than blco may differ by rounding, because they add in another order. Errors:
- * SLC_ERR_DAMAGED, with the block file and both values. */
+ * layouts other than blco may differ by rounding, because their nonzeros are added in another
+ * order. Errors: SLC_ERR_DAMAGED, with the block file and both values. */
 enum slc_status slc_manifest_check_layout(const struct slc_manifest *manifest,
                                           const struct slc_store_layout *layout,
                                           const struct slc_reader *reader,
@@ -196,9 +196,9 @@ enum slc_status slc_store_open_layout(const struct slc_store *store,
                                       struct slc_error *err) SLC_NODISCARD;
 
 /* Opens a layout that stores the nonzeros of each fiber of `mode` together, in ascending key order
- * (slc_key_layout_fibers): `fiber-n` if the store has it, otherwise `blco` if its keys do this. If
- * there is no such layout, *reader is NULL. Owns: slc_store_close_layout on *reader. Errors: those
- * of slc_store_open_layout. */
+ * (slc_key_layout_fibers): `fiber-n` if the store has it, otherwise `blco` if its key order keeps
+ * these fibers together. If there is no such layout, *reader is NULL. Owns: slc_store_close_layout
+ * on *reader. Errors: those of slc_store_open_layout. */
 enum slc_status slc_store_open_fibers(const struct slc_store *store,
                                       unsigned mode,
                                       uint64_t memory_bytes,

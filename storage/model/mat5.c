@@ -33,7 +33,8 @@ static unsigned field_count(const char *fields)
     return count;
 }
 
-/* Returns the bytes of an element before its numbers or parts, including its tag. */
+/* Returns the number of bytes from the start of an array element, which is its tag, to its numbers
+ * or nested arrays. */
 static uint32_t head_bytes(const struct slc_mat5_array *array)
 {
     uint32_t bytes = TAG_BYTES;

@@ -22,7 +22,8 @@ enum slc_mat5_class { SLC_MAT5_CELL = 1, SLC_MAT5_STRUCT = 2, SLC_MAT5_F64 = 6, 
 struct slc_mat5_array {
     enum slc_mat5_class kind;
     uint64_t rows, cols;
-    const char *name;   /* name of a variable, up to 31 letters; "" for a part of another array */
+    /* name of a variable, up to 31 letters; "" for an array inside another array */
+    const char *name;
     const char *fields; /* for a struct: space-separated field names of up to 31 letters */
     /* For a cell or struct: bytes of all elements in it, including their tags. */
     uint64_t part_bytes;

@@ -56,7 +56,7 @@ static enum slc_status write_npy(const struct slc_files *files,
     return status;
 }
 
-/* Rejects a path in the folder of a store, which a model would damage. */
+/* Rejects a path in the folder of a store, because a model there would damage the store. */
 static enum slc_status check_place(const struct slc_files *files,
                                    enum slc_model_form form,
                                    const char *path,
@@ -207,7 +207,8 @@ enum slc_status slc_model_read(const struct slc_files *files,
     return status;
 }
 
-/* Checks that the file is a matrix of this shape, and therefore has the matching size. */
+/* Checks that the file at `path` is a matrix of `rows` rows and `cols` columns. Its size then
+ * matches this shape. */
 static enum slc_status check_matrix(const struct slc_files *files,
                                     const char *path,
                                     uint64_t rows,

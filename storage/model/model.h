@@ -17,7 +17,8 @@
 
 /* Callbacks for writing a model. `progress` counts elements of factors. */
 struct slc_model_work {
-    const struct slc_stop *stop; /* stops with SLC_ERR_INTERRUPTED; may be NULL */
+    /* request to stop, which results in SLC_ERR_INTERRUPTED; may be NULL */
+    const struct slc_stop *stop;
     void (*progress)(void *context,
                      const char *phase,
                      uint64_t done,
@@ -35,7 +36,7 @@ struct slc_model_view {
     struct slc_npy_rows *files[SLC_MAX_ORDER];
     const double *lambda;                   /* `rank` weights */
     struct slc_names *names[SLC_MAX_ORDER]; /* names of indices, written to CSV; NULL if none */
-    struct slc_model_work *work;            /* for text formats and MATLAB; may be NULL */
+    struct slc_model_work *work;            /* callbacks of text formats and MATLAB; may be NULL */
 };
 
 enum slc_model_form {
@@ -47,13 +48,13 @@ enum slc_model_form {
 };
 
 /* Writes a model. NPY and CSV write mode-K and lambda files to the folder `path`, which is created
- * if missing. A CSV file has a header row, then per row the 1-based index, the name of the index in
- * double quotes if the mode has names, and the numbers. SPLATT writes PATHmodeN.mat and
- * PATHlambda.mat (`path` is a stem, as with SPLATT's -s). KTENSOR writes one file `path`. MATLAB
- * writes one file `path` of version 5 with a variable `model`, a struct of `lambda` (rank x 1) and
- * `U` (a cell of the factors). Each file is replaced atomically, lambda last. Memory: a file buffer
- * and at most SLC_MODEL_WORK_BYTES, which MATLAB needs. Errors: also SLC_ERR_UNSUPPORTED if a model
- * exceeds the 2 GiB of a MATLAB variable. */
+ * if missing. A CSV file has a header row, then a row for each row of the factor: its 1-based
+ * index, the name of the index in double quotes if the mode has names, and the numbers. SPLATT
+ * writes PATHmodeN.mat and PATHlambda.mat (`path` is a stem, as with SPLATT's -s). KTENSOR writes
+ * one file `path`. MATLAB writes one file `path` of version 5 with a variable `model`, a struct of
+ * `lambda` (rank x 1) and `U` (a cell of the factors). Each file is replaced atomically, lambda
+ * last. Memory: a file buffer and at most SLC_MODEL_WORK_BYTES, which MATLAB needs. Errors: also
+ * SLC_ERR_UNSUPPORTED if a model exceeds the 2 GiB of a MATLAB variable. */
 enum slc_status slc_model_write(const struct slc_files *files,
                                 enum slc_model_form form,
                                 const char *path,

@@ -4,7 +4,8 @@
 
 #include "storage/model/model.h"
 
-/* Number of elements of a factor that writers hold at a time; they hold a longer row as a whole. */
+/* Number of elements of a factor that writers hold at a time; a row with more elements is held as a
+ * whole. */
 enum { SLC_MODEL_PIECE_NUMBERS = 32 * 1024 };
 
 uint64_t slc_model_length(const struct slc_model_view *model, unsigned mode);

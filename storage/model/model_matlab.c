@@ -17,7 +17,8 @@ struct arrays {
     struct slc_mat5_array model, lambda, cell, factors[SLC_MAX_ORDER];
 };
 
-/* Adds up sizes, innermost first. Returns false if a size exceeds the format's limit. */
+/* Computes the sizes of all arrays, from the innermost to the outermost array. Returns false if a
+ * size exceeds the format's limit. */
 static bool compute_sizes(struct arrays *arrays, const struct slc_model_view *model)
 {
     uint64_t bytes = 0;

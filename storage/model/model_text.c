@@ -11,7 +11,8 @@
 #include <locale.h>
 #include <stdio.h>
 
-/* "-1.2345678901234567e-300 ": a sign, 17 digits, a point, an exponent, a space, and a reserve. */
+/* Space for a number such as "-1.2345678901234567e-300 ": a sign, 17 digits, a point, an exponent,
+ * a space, and a reserve. */
 enum { NUMBER_CHARACTERS = 32 };
 
 /* Writes a number with 17 significant digits, and the character that follows it. */

@@ -286,7 +286,7 @@ static enum slc_status open_rows(struct slc_npy_rows *rows,
 {
     rows->fd = rows->files->open(rows->files->self, rows->path, O_RDONLY | SLC_OPEN_PLAIN, 0);
     SLC_TRY(slc_check_call(rows->fd, err, rows->path, "opening the file"));
-    rows->scratch = slc_malloc(SCRATCH_BYTES); /* initially used for the header's text */
+    rows->scratch = slc_malloc(SCRATCH_BYTES); /* read_shape uses it for the header's text */
     SLC_TRY(slc_check_memory(rows->scratch != NULL, err, "for reading %s", rows->path));
     return read_shape(rows, expect_rows, expect_cols, rows->scratch, err);
 }

@@ -23,10 +23,10 @@ enum slc_status slc_npy_write_vector(const struct slc_files *files,
                                      struct slc_error *err) SLC_NODISCARD;
 
 /* Reads an array of shape (rows, cols), or (rows,) as one column, of dtype f4/f8/i4/i8 into a new
- * matrix of `type`. Another shape than `expect_rows` x `expect_cols` is SLC_ERR_INPUT with both
- * shapes; 0 accepts any number of rows or columns. A number that is not finite as `type` is
- * SLC_ERR_INPUT with row and column. Allocates memory only after the shape is known to match the
- * file size.
+ * matrix of `type`. If the shape is not `expect_rows` x `expect_cols`, fails with SLC_ERR_INPUT and
+ * states both shapes; an expected number of 0 accepts any number. If a number is not finite as
+ * `type`, fails with SLC_ERR_INPUT and states its row and column. Allocates memory only after the
+ * shape is known to match the file size.
  * Owns: the caller destroys *matrix. */
 enum slc_status slc_npy_read(const struct slc_files *files,
                              const char *path,

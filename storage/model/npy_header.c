@@ -1,6 +1,6 @@
-/* Parses and writes .npy headers. The text is a Python literal. The parser only accepts members
- * that NumPy writes for numeric arrays, in any order and spacing. It checks for the end of the text
- * before every character, so it reads nothing after the text. */
+/* Parses and writes .npy headers. The text of a header is a Python literal. The parser only accepts
+ * members that NumPy writes for numeric arrays, in any order and spacing. It checks for the end of
+ * the text before every character, so it reads nothing after the text. */
 #include "storage/model/npy_header.h"
 
 #include "base/memory/bytes.h"
@@ -273,7 +273,7 @@ enum slc_status slc_npy_start_parse(const uint8_t *bytes,
 
 void slc_npy_header_store(const struct slc_npy_header *header, uint8_t *bytes)
 {
-    /* Two numbers of 20 digits leave space for the newline. */
+    /* Even two numbers of 20 digits leave space for the newline. */
     char text[SLC_NPY_STORED_BYTES - 10];
     char shape[48];
 

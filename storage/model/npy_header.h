@@ -12,7 +12,7 @@
 
 enum {
     SLC_NPY_MAGIC_BYTES = 6,
-    SLC_NPY_START_BYTES = 12, /* magic number, version and the longer form of the header's length */
+    SLC_NPY_START_BYTES = 12, /* magic number, version, and header length in its longer form */
     /* Longest header text that is read. A two-dimensional array needs about 100 bytes. */
     SLC_NPY_MAX_HEADER = 65536,
     /* Bytes of a stored header for any shape, so that it can be written before the shape is known.

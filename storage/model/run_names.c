@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Returns the bytes of the UTF-8 character at `at` (at most `bytes_left`), or 0 if the character is
- * invalid or a control character. */
+/* Returns the number of bytes of the UTF-8 character at `at` (at most `bytes_left`), or 0 if the
+ * character is invalid or a control character. */
 static unsigned character_bytes(const char *at, size_t bytes_left)
 {
     const unsigned char *byte = (const unsigned char *)at;
@@ -38,7 +38,8 @@ static void format_name(const char *name, size_t bytes, char *text)
     *text = '\0';
 }
 
-/* True if the modes of the store match the modes of the run. Mode sizes may have grown since. */
+/* True if the modes of the store match the modes of the run. Mode sizes of the store may have grown
+ * since the run. */
 static bool matches_run(const struct slc_manifest *manifest, const struct slc_run_folder *run)
 {
     bool fit = manifest->order == run->order;

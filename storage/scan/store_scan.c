@@ -56,8 +56,8 @@ static void fill_rows(const struct slc_tile_view *tile,
     rows->count += chunk->nnz;
 }
 
-/* Fills the rows with the next nonzeros of the tile, as far as they fit. If there are none, sets
- * rows->count to 0. */
+/* Fills the rows with the next nonzeros of the tile, as far as they fit. If no nonzeros are left,
+ * sets rows->count to 0. */
 static enum slc_status
 next_rows(struct slc_tile_view *tile, struct slc_scan_rows *rows, struct slc_error *err)
 {

@@ -24,7 +24,8 @@ struct slot {
     struct slc_buffer memory;
     enum slot_state state;
     struct slc_block_view view;
-    uint32_t started, decoded; /* number of tiles, skipped tiles included */
+    /* numbers of tiles that were started and decoded, including skipped tiles */
+    uint32_t started, decoded;
 };
 
 struct scan {
@@ -36,11 +37,11 @@ struct scan {
     struct slc_decoder **decoder; /* one per worker */
     pthread_mutex_t lock;         /* guards the following members and the states of the slots */
     pthread_cond_t changed;
-    uint64_t next_block; /* the next block to consider */
+    uint64_t next_block; /* the next block to load if it is selected */
     uint64_t loaded;     /* number of blocks loaded or being loaded; block i has slot i % workers */
     uint64_t front;      /* the first loaded block with tiles to start */
     uint64_t tickets;    /* number of tiles started */
-    uint64_t turn;       /* number of the started tile whose turn it is */
+    uint64_t turn;       /* ticket of the tile whose turn it is */
     bool ended;          /* a step ended the scan */
     struct slc_error fault;
 };
@@ -73,7 +74,7 @@ static bool is_selected(const struct slc_tile_scan_options *options,
            entry->max[options->mode] >= options->first_row;
 }
 
-/* Finds the next selected block; returns false if there is none. */
+/* Finds the next block that the options select; returns false if there is none. */
 static bool find_block(struct scan *scan, struct slc_block_entry *entry)
 {
     for (; scan->next_block < scan->info->block_count; scan->next_block++) {
@@ -127,8 +128,8 @@ static bool load_next(struct scan *scan)
     return true;
 }
 
-/* Waits for the turn of tile `ticket`, counted in order of start, and calls steps->in_turn. Returns
- * false if a fault occurred first. The caller holds the lock. */
+/* Waits until it is the turn of the tile that was started as number `ticket`, and calls
+ * steps->in_turn. Returns false if a fault occurs before. The caller holds the lock. */
 static bool run_in_turn(struct scan *scan, unsigned worker, uint64_t ticket)
 {
     while (scan->turn != ticket && !has_failed(scan)) {
@@ -143,7 +144,7 @@ static bool run_in_turn(struct scan *scan, unsigned worker, uint64_t ticket)
     return true;
 }
 
-/* Performs the steps on a tile. The caller holds the lock. */
+/* Performs all steps of scan->steps on a tile. The caller holds the lock. */
 static void process_tile(struct scan *scan, unsigned worker, struct slot *slot, uint32_t index)
 {
     const struct slc_tile_steps *steps = scan->steps;
@@ -171,7 +172,7 @@ static void process_tile(struct scan *scan, unsigned worker, struct slot *slot, 
     }
 }
 
-/* Performs the steps on the next loaded tile, if any. The caller holds the lock. */
+/* Performs all steps of scan->steps on the next loaded tile, if any. The caller holds the lock. */
 static bool process_next(struct scan *scan, unsigned worker)
 {
     struct slot *slot = &scan->slots[scan->front % scan->options->workers];

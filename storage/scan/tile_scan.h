@@ -1,6 +1,7 @@
-/* Decodes all tiles of a block file, or of its blocks with a range of rows, on several threads.
- * Tiles are processed in file order, from a few blocks in memory at a time, so that blocks with
- * many tiles occupy all threads and order-dependent work can be done tile by tile. */
+/* Decodes all tiles of a block file, or only the tiles of the blocks that hold a range of rows, on
+ * several threads. Tiles are processed in file order, from a few blocks in memory at a time, so
+ * that blocks with many tiles occupy all threads and order-dependent work can be done tile by
+ * tile. */
 #ifndef SLC_STORAGE_TILE_SCAN_H
 #define SLC_STORAGE_TILE_SCAN_H
 
@@ -17,15 +18,17 @@
 /* Steps that workers 0 .. workers-1 perform on each tile, in this order. */
 struct slc_tile_steps {
     void *context;
-    /* Runs on many tiles at the same time. The tile's memory is invalid after the call. */
+    /* Called for many tiles at the same time. The tile's memory is invalid after the call. */
     enum slc_status (*decode)(void *context,
                               unsigned worker,
                               struct slc_tile_view *tile,
                               struct slc_error *err);
-    /* May be NULL. Runs on one tile at a time, in file order. Returning false ends the scan without
-     * an error; in_turn may still be called for tiles that other workers have already started. */
+    /* May be NULL. Called for one tile at a time, in file order. Returning false ends the scan
+     * without an error; in_turn may still be called for tiles that other workers have already
+     * started. */
     bool (*in_turn)(void *context, unsigned worker);
-    /* May be NULL. Runs on many tiles at the same time, each after in_turn, even if others fail. */
+    /* May be NULL. Called for many tiles at the same time, for each tile after its in_turn, even if
+     * other tiles fail. */
     void (*deliver)(void *context, unsigned worker);
 };
 
@@ -52,7 +55,7 @@ struct slc_tile_progress {
 /* Returns the bytes that a scan maps: a block and a decoder per worker. */
 uint64_t slc_tile_scan_memory_bytes(const struct slc_layout_info *info, unsigned workers);
 
-/* Performs the steps on every selected tile.
+/* Performs `steps` on every tile that `options` selects.
  * Errors: the first error of a step or of reading; SLC_ERR_DAMAGED with file, block and offset;
  * SLC_ERR_INTERRUPTED if `stop` was requested. */
 enum slc_status slc_tile_scan(const struct slc_tile_scan_options *options,

@@ -15,7 +15,8 @@
 /* A file in the folder of a store that is not part of the store, but was left by this program. */
 struct slc_leftover {
     const char *name;
-    enum slc_layout_kind layout; /* of the file; SLC_LAYOUT_BLCO for a manifest or stripes */
+    /* layout to which the file belongs; SLC_LAYOUT_BLCO for a manifest or stripes */
+    enum slc_layout_kind layout;
     unsigned mode;
 };
 

@@ -105,7 +105,7 @@ static void check_block(struct file_check *check, uint64_t block, struct worker 
         const uint64_t total =
             verifier->has_manifest ? slc_manifest_file_bytes(&verifier->manifest) : 0;
 
-        /* Unlike `total`, the bytes checked include the manifest. */
+        /* The bytes checked include the manifest, but `total` does not. */
         verifier->options->progress(
             verifier->options->context, "check",
             total > 0 ? slc_min_u64(verifier->report.bytes, total) : verifier->report.bytes, total);

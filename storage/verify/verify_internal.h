@@ -9,8 +9,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Allowances for pages of libraries that are first touched after planning (per process), and for
- * stack and malloc arena (per worker). */
+/* Memory allowances: per process, for pages of libraries that are first touched after planning; per
+ * worker, for its stack and malloc arena. */
 #define UNTOUCHED_BYTES (UINT64_C(2) << 20)
 #define THREAD_BYTES    (UINT64_C(128) << 10)
 /* Resident memory is rounded up to a multiple of this unit. The budget that an error message states
@@ -38,7 +38,7 @@ struct slc_verifier {
     uint64_t step;            /* counts files, to recognize findings of the same file */
     enum slc_status fatal;    /* the check itself failed, for example out of memory */
     struct slc_error failure; /* error record of `fatal` */
-    atomic_bool stop;         /* enough findings, or a failure */
+    atomic_bool stop;         /* set after the maximum number of findings, or after a failure */
 };
 
 /* Records a fault. Threads: any. */

@@ -35,8 +35,8 @@ static enum slc_status locate_fault(const struct slc_block_view *block,
     return status;
 }
 
-/* Sets the first key after tile `index`. Returns false if no further tile belongs to the same key
- * sequence. */
+/* Sets *key to the first key of the tile after tile `index`. Returns false if no further tile
+ * belongs to the same key sequence. */
 static bool next_first_key(const struct slc_block_view *block, uint32_t index, slc_u128 *key)
 {
     const struct slc_layout_info *info = slc_reader_info(block->reader);
@@ -58,7 +58,8 @@ static bool next_first_key(const struct slc_block_view *block, uint32_t index, s
     return false;
 }
 
-/* For fiber-n, checks that a tile ends with a complete fiber or has part of only one fiber. */
+/* For fiber-n, checks that a tile ends with a complete fiber, or contains only part of a single
+ * fiber. */
 static enum slc_status check_fiber_cut(const struct slc_block_view *block,
                                        const struct slc_tile_entry *tile,
                                        uint32_t index,
@@ -145,7 +146,7 @@ struct tile_tally {
     uint32_t max[SLC_MAX_ORDER];
 };
 
-/* Extends the coordinate ranges to include a chunk's nonzeros. Errors: a coordinate outside the
+/* Extends the coordinate ranges to include a chunk's nonzeros. Fails if a coordinate is outside the
  * tile's range. */
 static enum slc_status tally_ranges(const struct slc_tile_view *tile,
                                     const struct slc_chunk_view *chunk,
@@ -173,8 +174,8 @@ static enum slc_status tally_ranges(const struct slc_tile_view *tile,
     return SLC_OK;
 }
 
-/* Adds keys and values of a chunk to the totals. Errors: keys that do not ascend, values that are
- * not allowed. */
+/* Adds keys and values of a chunk to the totals. Fails if keys do not ascend or a value is not
+ * allowed. */
 static enum slc_status tally_nonzeros(const struct slc_layout_info *info,
                                       const struct slc_tile_view *tile,
                                       const struct slc_chunk_view *chunk,

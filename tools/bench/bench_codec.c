@@ -3,8 +3,8 @@
  * decode rates per instruction set. Uses one core and keeps everything in memory.
  *
  * The bound of the coordinates is log2(e cells / nnz) bits per nonzero, where `cells` is the
- * product of the mode sizes. A list of the cells that have a nonzero needs about this information,
- * if nothing else is known about the tensor.
+ * product of the mode sizes. A list of the cells that have a nonzero needs about this number of
+ * bits, if nothing else is known about the tensor.
  *
  * Fewer instruction sets have encoding loops than decoding loops. An instruction set without
  * encoding loops encodes with the portable loops, and its row says so. The samples of all codecs
@@ -86,7 +86,8 @@ enum {
     SETS = sizeof instruction_sets / sizeof instruction_sets[0]
 };
 
-/* A row of the table: the instruction set of decoders, and that of encoders (equal or portable). */
+/* The instruction sets of a table row. `encode` equals `decode`, or is portable if there are no
+ * encoding loops for `decode`. */
 struct codec_set {
     const char *decode, *encode;
 };
@@ -147,8 +148,8 @@ static enum slc_status make_images(struct codec_bench *bench, struct slc_error *
     return status;
 }
 
-/* Encodes and decodes the sample once with one codec and one instruction set. Keeps the times if
- * `counts`. */
+/* Encodes and decodes the sample once with one codec and one instruction set. If `counts`, keeps
+ * the times as samples. */
 static enum slc_status measure_cell(
     struct codec_bench *bench, unsigned codec, unsigned set, bool counts, struct slc_error *err)
 {

@@ -75,7 +75,7 @@ static enum slc_status make_folder(struct convert_bench *bench, struct slc_error
     return slc_check_memory(bench->store != NULL, err, "for a path");
 }
 
-/* Scans and converts the input once. Keeps the times if `counts`. */
+/* Scans and converts the input once. If `counts`, keeps the times as samples. */
 static enum slc_status measure_round(struct convert_bench *bench,
                                      const struct slc_convert_options *convert,
                                      bool counts,

@@ -134,7 +134,7 @@ open_all(struct io_bench *bench, const char *path, json_t *rows, struct slc_erro
                           plan->slot_bytes, plan->slot_count, &bench->raw, err);
 }
 
-/* Reads the file once with one method. Keeps the time if `counts`. */
+/* Reads the file once with one method. If `counts`, keeps the time as a sample. */
 static enum slc_status
 measure_once(struct io_bench *bench, struct way *way, bool counts, struct slc_error *err)
 {

@@ -300,8 +300,8 @@ static enum slc_status record_variant(struct mttkrp_bench *bench, unsigned v, st
             status = set_row(bench, variant, n, &bench->cells[v][n], err);
         }
     }
-    /* The sum has a meaning only if all modes were measured. So has its ratio to the time to build
-     * replicas, which is for all modes. */
+    /* The sum and the ratios to the sum are meaningful only if all modes were measured, because the
+     * time to build replicas or permutations is for all modes. */
     if (sum.modes < manifest->order) {
         slc_json_set(total, "all_modes_ms", json_null());
         return status;

@@ -3,9 +3,9 @@
  * measures a best and a worst case of each tensor: a tensor of the same order whose rows are reused
  * as often as possible, and one without reuse (see "bounds" below).
  *
- * A kernel is compared with the roof of the memory level that can hold the matrix rows that it
- * uses, because it reads each nonzero once, but reuses matrix rows. For each tensor, all kernels
- * and ranks are measured on the store, then on the best case, then on the worst case. */
+ * A kernel is compared with the roof of the memory level that can hold the matrix rows of the
+ * kernel, because a kernel reads each nonzero once, but reuses matrix rows. For each tensor, all
+ * kernels and ranks are measured on the store, then on the best case, then on the worst case. */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
 #include "convert/build/sort/fibers.h"
@@ -131,7 +131,7 @@ struct roofline_bound {
 };
 
 enum {
-    COPY_BYTES = 16,  /* per nonzero of a replica: value and part of a run; offsets are extra */
+    COPY_BYTES = 16,  /* per nonzero of a replica, without offsets: value, share of a fiber run */
     STORE_BYTES = 24, /* per nonzero of a store: a key of at most 128 bits and a value */
     BLOCK_BYTES = 4 << 20
 };
@@ -150,10 +150,10 @@ worst_bytes_per_nnz(unsigned order, enum slc_value_type precision, uint32_t rank
            STORE_BYTES;
 }
 
-/* Chooses the size of the bounds for MTTKRPs at `rank`. The mode sizes of the worst case equal its
- * number of nonzeros. Both cases have fewer nonzeros than the tensor if the factors and replicas of
- * the worst case would otherwise exceed half of the budget, or its coordinates would need more than
- * 128 bits. */
+/* Chooses the size of the best and the worst case for MTTKRPs at `rank`. The mode sizes of the
+ * worst case equal its number of nonzeros. Both cases have fewer nonzeros than the tensor if the
+ * factors and replicas of the worst case would otherwise exceed half of the budget, or its
+ * coordinates would need more than 128 bits. */
 static void bound_init(struct roofline_bound *bound,
                        const struct slc_manifest *manifest,
                        enum slc_value_type precision,
@@ -202,7 +202,7 @@ static enum slc_status bound_make(const struct roofline_bound *bound,
     if (which == ROOFLINE_BEST) {
         uint64_t sides[SLC_MAX_ORDER];
 
-        /* Modes larger than the box would have unused rows, which only need memory. */
+        /* Modes larger than the box would have unused rows, which would only need memory. */
         slc_full_box_sides(bound->order, wanted.dims, bound->nnz, 0, sides);
         /* Keep fibers of the mode with the longest side together. The automatic choice, from a
          * sample, does not find this mode in a full box. */
@@ -351,7 +351,7 @@ static json_t *add_row(json_t *rows,
     return row;
 }
 
-/* Adds to a row of the store how it compares with the same row of the best and the worst case. */
+/* Adds to a row of the store its comparison with the rows of the best and the worst case. */
 static void set_position(json_t *row,
                          const struct roofline_point *given,
                          const struct roofline_point *best,

@@ -98,9 +98,9 @@ list_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc
     return SLC_OK;
 }
 
-/* Makes the list of the nonzeros of a mode after ttm_mode_start, in f64. Sets *fits to false if
- * list and rows would exceed `memory_bytes`, or if the loop does not support the type, the mode
- * size or the tile sizes. The caller must call ttm_loop_destroy, which accepts an all-zero
+/* Makes the list of the nonzeros of a mode, in f64. Needs: ttm_mode_start was called. Sets *fits to
+ * false if list and rows would exceed `memory_bytes`, or if the loop does not support the type, the
+ * mode size or the tile sizes. The caller must call ttm_loop_destroy, which accepts an all-zero
  * struct. */
 static enum slc_status ttm_loop_create(struct ttm_loop *loop,
                                        struct ttm_mode *mode,

@@ -5,7 +5,8 @@
  * Figures per kernel, mode and number of threads:
  *   nnz_per_s  nonzeros per second
  *   moved      bytes of the stored fibers, the sums and the used part of the vector, counted once
- *   ceiling    moved bytes per second, relative to the rate of reads of as many bytes (ceiling.h)
+ *   ceiling    moved bytes per second, divided by the rate of reads from a working set of this
+ *              size (ceiling.h)
  *   ratio      time divided by the time of kernel sluice in the same mode
  *   error      largest difference of a sum from the sum of a plain loop, relative to the sum of
  *              magnitudes of its terms */

@@ -172,7 +172,7 @@ static void report_append(const struct slc_convert_report *report,
     }
 }
 
-/* Appends the input, or only forecasts that with --dry-run. */
+/* Appends the input. With --dry-run, only makes a forecast. */
 static enum slc_status append_or_forecast(const struct arguments *args,
                                           struct slc_convert_options *append,
                                           struct slc_error *err)

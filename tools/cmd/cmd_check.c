@@ -24,8 +24,8 @@
 #define WORKER_BYTES    (UINT64_C(128) << 10)
 #define TRIAL_SECONDS   0.3
 #define BRIEF_SECONDS   0.02 /* seconds of the trial at the start of a run */
-/* Time per nonzero, divided by the time to decode it: for decoding it and comparing keys, ranges
- * and sums, and for only computing checksums. */
+/* Times per nonzero, divided by the time to decode a nonzero. CHECKED_DECODING: to decode it and
+ * compare keys, ranges and sums. CHECKSUM_SHARE: only to compute checksums. */
 #define CHECKED_DECODING 9.5
 #define CHECKSUM_SHARE   0.15
 
@@ -108,7 +108,7 @@ static enum slc_status forecast_check(const struct arguments *args,
     for (unsigned i = 0; i < store->manifest.names_count; i++) {
         forecast->read_bytes += store->manifest.names[i].file_bytes;
     }
-    /* Opening the store for the forecast has already touched the pages of UNTOUCHED_BYTES. */
+    /* Opening the store for the forecast has already touched the UNTOUCHED_BYTES. */
     forecast->memory_bytes = fixed - UNTOUCHED_BYTES + workers * each;
     forecast_add_buffer(forecast, "process", fixed - UNTOUCHED_BYTES,
                         "program, libraries, index of blocks");

@@ -33,7 +33,7 @@ static bool is_word(const char *text, size_t bytes, const char *word)
     return bytes == strlen(word) && memcmp(text, word, bytes) == 0;
 }
 
-/* Adds one of the alternatives that bars separate in a placeholder. */
+/* Adds one alternative of a placeholder such as "auto|none|DIR". */
 static void add_part(struct offer *offer, const char *part, size_t bytes)
 {
     if (is_word(part, bytes, "DIR")) {

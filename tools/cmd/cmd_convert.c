@@ -110,7 +110,7 @@ static enum slc_status read_value(const struct arguments *args,
     return SLC_OK;
 }
 
-/* Converts the options of tables. */
+/* Sets the options that describe an input table. */
 static enum slc_status fill_csv(const struct arguments *args,
                                 struct slc_convert_options *out,
                                 struct slc_csv_spec *csv,

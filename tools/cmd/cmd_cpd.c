@@ -311,7 +311,7 @@ static enum slc_status record_sweep_run(struct cpd *cpd, struct slc_error *err)
     return cpd->sweep->written(cpd->sweep, err);
 }
 
-/* Returns the estimate and the actual values, or NULL. */
+/* Returns the estimate and the actual values, or NULL if the run has no estimate. */
 static json_t *compared_estimate(const struct cpd *cpd)
 {
     return cpd->estimate.estimated

@@ -124,7 +124,7 @@ static enum slc_status choose_form(const struct arguments *args,
 #define NUMBER_BYTES 23.5
 enum {
     TOUCHED_BYTES = 2 << 20, /* pages of program and libraries that are touched later */
-    TRIAL_NUMBERS = 4096     /* count of numbers that a formatting trial formats, in 1 to 2 ms */
+    TRIAL_NUMBERS = 4096     /* numbers that a trial formats, in 1 to 2 ms */
 };
 
 /* Returns the time in seconds to format a number. */
@@ -198,7 +198,7 @@ estimate_model_ahead(const void *context, struct forecast *forecast, struct slc_
     return forecast_model(context, true, &found, forecast, err);
 }
 
-/* A signal removes unfinished outputs. */
+/* Starts the signal thread, which removes unfinished outputs after a signal. */
 static enum slc_status
 watch_outputs(void *context, unsigned count, const char *const *paths, struct slc_error *err)
 {

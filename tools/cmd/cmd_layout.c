@@ -39,7 +39,7 @@ struct arguments {
     bool quiet;
 };
 
-/* Sets of modes of each kind, one bit each. */
+/* For each kind of layouts, sets of modes with one bit per mode. */
 struct layout_changes {
     uint32_t add[LAYOUT_KINDS];
     uint32_t drop[LAYOUT_KINDS];
@@ -131,7 +131,7 @@ static enum slc_status parse_layouts(const char *option,
     return SLC_OK;
 }
 
-/* Parses the changes of a store with `order` modes. Errors: SLC_ERR_USAGE. */
+/* Parses the layout changes for a store with `order` modes. Errors: SLC_ERR_USAGE. */
 static enum slc_status parse_changes(const struct arguments *args,
                                      unsigned order,
                                      struct layout_changes *changes,
@@ -228,8 +228,8 @@ static double disk_bytes(const struct slc_layout_info *info, const struct slc_so
 
 /* Duration of a decoding trial in seconds. */
 #define TRIAL_SECONDS 0.3
-/* Time per nonzero, divided by the time to decode it: for counting or gathering it in a scan, and
- * for sorting and encoding it. */
+/* Times per nonzero, divided by the time to decode a nonzero. SCAN_OF_DECODE: to count or gather it
+ * in a scan. SORT_OF_DECODE: to sort and encode it. */
 #define SCAN_OF_DECODE 4.0
 #define SORT_OF_DECODE 80.0
 /* Time in seconds to start, to sync and to finish. */
@@ -278,7 +278,7 @@ static enum slc_status estimate_build(const struct slc_relayout *layouts,
 /* Time to sort, encode and write, divided by the time of a counting scan (measured: 1.2 to 3.6). */
 #define WRITE_OF_SCAN 2.5
 
-/* `planned` of struct slc_relayout_options; `context` is a struct layout_expected. */
+/* Callback `planned` of struct slc_relayout_options. `context` is a struct layout_expected. */
 static void add_expected(void *context, const struct slc_sorted_plan *plan)
 {
     struct layout_expected *layout = context;

@@ -127,9 +127,9 @@ static enum slc_status plan_ttm(const struct slc_store *store,
     return SLC_OK;
 }
 
-/* Plans the products in every mode, for matrices with `columns` columns. Modes of the result keep
- * the numbers that they have in the store. `device` may be NULL. Errors: those of opening layouts;
- * a budget that is too small is not an error. */
+/* Plans the products in every mode, for matrices with `columns` columns: products[n] is for mode n
+ * of the store. `device` may be NULL. Errors: those of opening layouts; a budget that is too small
+ * is not an error. */
 static enum slc_status plan_products(const struct slc_store *store,
                                      const struct session_options *options,
                                      uint32_t columns,

@@ -76,7 +76,7 @@ static uint64_t ttm_fibers_most(const struct ttm_product *product)
     return slc_min_u64(cells, manifest->nnz);
 }
 
-/* Returns the size in bytes of both files for this number of fibers. */
+/* Returns the size in bytes of the two result files if they have `fibers` fibers. */
 static double ttm_result_bytes(const struct ttm_product *product, uint64_t fibers)
 {
     const double coords = (product->store.manifest.order - 1.0) * sizeof(int64_t);
@@ -394,7 +394,7 @@ estimate_ahead(const void *context, struct forecast *forecast, struct slc_error 
     return status;
 }
 
-/* Makes no forecast if a device multiplies or if the number of fibers is unknown. */
+/* Forecasts the run, unless a device multiplies or the number of fibers is unknown. */
 static void forecast_run(struct ttm_product *product)
 {
     if (product->run.order.path == NULL && product->run.choice.device == NULL &&

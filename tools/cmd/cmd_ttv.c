@@ -216,8 +216,8 @@ static void print_dry_run(const struct product *product)
            plural(report->threads));
 }
 
-/* Prints how the store was read, to `out`: if the result is a number, standard output contains only
- * the number. */
+/* Prints to `out` how the store was read. If the result is a number, `out` is standard error,
+ * because standard output contains only the number. */
 static void print_reading(const struct product *product, FILE *out)
 {
     const struct slc_contract_report *report = &product->report;
@@ -364,8 +364,8 @@ static void print_device_of_number(const struct product *product)
     }
 }
 
-/* Time per nonzero, divided by the time to decode it: if sums arrive in order and are written at
- * once, and if sums must be sorted. */
+/* Times per nonzero, divided by the time to decode a nonzero. ORDERED_DECODINGS: sums arrive in
+ * order and are written at once. SORTED_DECODINGS: sums must be sorted. */
 #define ORDERED_DECODINGS 20.0
 #define SORTED_DECODINGS  150.0
 

@@ -266,7 +266,7 @@ struct watch {
     struct watch_folder folder;
 };
 
-/* Prints the change: iterations and ends as text, or the state as JSON. */
+/* Prints `news` as a line of text or, with --json, the whole state. */
 static enum slc_status
 report_news(const struct watch *watch, enum run_news news, struct slc_error *err)
 {

@@ -1,7 +1,7 @@
 /* Estimates an iterative run from its first iterations. The first iteration measures strategies and
  * fills the cache; all later iterations are assumed to take the same time as each other. Within the
- * first iteration all passes are assumed equal, except that if the drive is the bottleneck, later
- * passes are assumed not to read the cached bytes.
+ * first iteration all passes are assumed to be equally long, except that if the drive is the
+ * bottleneck, later passes are assumed not to read the cached bytes.
  *
  * Replicas are used after SLC_CP_COPIES_AFTER iterations. Measured with 2 threads on seven tensors
  * of 0.3 to 2.6 M nonzeros, rank 16: replicas took 0.47 to 0.63 of the planned memory, building

@@ -23,7 +23,7 @@ struct estimate {
     double start_seconds;     /* before the first iteration */
     double read_rate;  /* bytes per second if the drive was the bottleneck, otherwise a lower bound;
                         * 0: none read */
-    double nnz_rate;   /* per second, over all passes of the trial run */
+    double nnz_rate;   /* nonzeros per second, over all passes of the trial run */
     double wait_share; /* fraction of the passes spent waiting for data */
     bool reading;      /* reading is the bottleneck; otherwise computing */
     double trial_seconds; /* seconds of the trial run; 0: none, so the time is unknown */
@@ -43,8 +43,8 @@ struct estimator {
     double all_seconds, first_iteration, recent_seconds;
     unsigned recent; /* number of iterations in `recent_seconds` */
     bool copied;     /* replicas are in use */
-    unsigned mode;   /* current mode; `passes`: completed passes of this iteration; `share`:
-                      * progress of the current pass */
+    /* current mode; completed passes of this iteration; progress of the current pass, 0 to 1 */
+    unsigned mode;
     double passes, share;
     double early_after, early_passes; /* time and passes at the end of EARLY_SECONDS */
     /* Set by estimator_mark. */
@@ -56,7 +56,7 @@ struct estimator {
 /* Starts the clock. Call before anything is opened for the operation. The plan is borrowed and may
  * be set later. */
 void estimator_start(struct estimator *estimator);
-/* Record the progress of a pass, and a complete iteration. */
+/* estimator_blocks records the progress of a pass, estimator_iteration a complete iteration. */
 void estimator_blocks(struct estimator *estimator, unsigned mode, uint64_t done, uint64_t blocks);
 void estimator_iteration(struct estimator *estimator, const struct slc_cp_iteration *iteration);
 
@@ -75,8 +75,8 @@ void estimator_estimate(const struct estimator *estimator,
  * Typical values replace the margins of the plan. */
 uint64_t estimate_memory(const struct slc_plan *plan);
 
-/* estimate_print prints the heading "Estimate" and the lines of the estimate. estimate_json
- * returns the JSON member. */
+/* estimate_print prints the heading "Estimate" and the lines of the estimate. estimate_json returns
+ * the estimate as JSON. */
 void estimate_print(const struct estimate *estimate);
 json_t *estimate_json(const struct estimate *estimate);
 

@@ -17,7 +17,8 @@
 /* Limits of a drive test: total bytes, bytes per call, and seconds. */
 #define TRIAL_BYTES   (UINT64_C(32) << 20)
 #define TRIAL_SECONDS 0.2
-/* A run over fewer bytes takes less time than the test, or reads from the page cache. */
+/* Minimum number of bytes for a test of the drives at the start of a run. A run over fewer bytes
+ * takes less time than the test, or reads from the page cache. */
 #define BRIEF_BYTES_MIN (UINT64_C(256) << 20)
 enum { TRIAL_PIECE_BYTES = 1 << 20, PATH_BYTES = 4096 };
 

@@ -15,12 +15,11 @@
 
 struct forecast_options {
     bool dry_run, no_probe, json;
-    bool brief; /* estimate at the start of a run: drives are tested only for large amounts of data
-                 */
+    bool brief; /* estimate at the start of a run: drives are tested only if much data is moved */
 };
 
-/* Option rows for commands whose --json prints only a dry run. `field` cannot be in parentheses:
- * NOLINTBEGIN(bugprone-macro-parentheses) */
+/* Option rows for commands whose --json prints only a dry run. `field` names a member, so it cannot
+ * be in parentheses: NOLINTBEGIN(bugprone-macro-parentheses) */
 #define FORECAST_OPTION_ROWS(type, field)                                                          \
     OPTION_ROW("dry-run", OPTION_FLAG, type, field.dry_run,                                        \
                .help = "estimate memory, disk space and time, and write nothing"),                 \
@@ -81,9 +80,9 @@ void forecast_add_phase(struct forecast *forecast, const char *name);
 void forecast_add_part(struct forecast *forecast, const char *what, double seconds);
 
 /* Measures how fast `input` is read and how fast files in the folder of the output are written.
- * Each test uses a few tens of megabytes or a fifth of a second. The written file is unnamed and
- * disappears when it is closed; writing is not measured on file systems without unnamed files.
- * `input` NULL: reading is not measured. */
+ * Each test ends after a few tens of megabytes or a fifth of a second, whichever comes first. The
+ * written file is unnamed and disappears when it is closed; writing is not measured on file systems
+ * without unnamed files. If `input` is NULL, reading is not measured. */
 void forecast_try_drives(struct forecast *forecast, const char *input);
 
 /* Measures the bytes per second for reading `most` bytes from the start of a block file, bypassing
@@ -99,15 +98,15 @@ enum slc_status forecast_try_reading(const char *path,
 enum slc_status forecast_check_space(struct forecast *forecast,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Returns the total seconds, and stores the activity that takes most of the time. Without phases,
- * the seconds are below 0 and the activity is NULL. */
+/* Returns the total seconds, and sets *bottleneck to the name of the activity that takes most of
+ * the time. Without phases, returns a number below 0 and sets *bottleneck to NULL. */
 double forecast_seconds(const struct forecast *forecast, const char **bottleneck);
 
 /* Prints only the lines "time" and "bottleneck". */
 void forecast_print_time(const struct forecast *forecast);
 
-/* Prints the report of a dry run: the heading `format`, unless `json`, and the forecast. Errors: as
- * forecast_check_space, before anything is printed; SLC_ERR_MEMORY. */
+/* Prints the report of a dry run: the heading `format`, unless `json`, and the forecast. Errors:
+ * those of forecast_check_space, which fails before anything is printed; SLC_ERR_MEMORY. */
 enum slc_status forecast_dry_run(struct forecast *forecast,
                                  bool json,
                                  struct slc_error *err,

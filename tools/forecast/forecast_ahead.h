@@ -38,8 +38,8 @@ void forecast_ahead_start(struct forecast_ahead *of);
  * that was written; NULL: none. */
 void forecast_compare(const struct forecast_ahead *of, bool quiet, const char *output);
 /* As forecast_compare, with bytes counted by the caller. `size`: bytes of the output; 0: no output.
- * `read`: bytes read, if io_uring was used, whose reads are no system calls; 0: the bytes read by
- * system calls. */
+ * `read`: bytes read; 0 means the bytes read by system calls. Reads of io_uring are no system
+ * calls, so the caller must count them. */
 void forecast_compare_bytes(const struct forecast_ahead *of,
                             bool quiet,
                             uint64_t read,

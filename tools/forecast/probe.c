@@ -25,9 +25,9 @@
 /* The steps before the first block may take at most this fraction of the time. */
 #define START_SHARE 0.6
 /* If the steps before the first block fill or read fewer bytes than this, they are fast enough, and
- * no test is needed. */
+ * try_memory is not called. */
 #define START_BYTES_SURE (UINT64_C(64) << 20)
-/* Size of the memory test. */
+/* Bytes of new memory that try_memory touches. */
 #define TRIAL_BYTES (UINT64_C(32) << 20)
 enum { LOOK_NS = 10000000 };
 

@@ -67,8 +67,8 @@ struct option {
     uint64_t minimum, maximum;  /* OPTION_U64, OPTION_COUNTS */
 };
 
-/* Row for the member `field` of struct `type`, for rows that several tables share. The other
- * members of the row are passed as designated initializers. */
+/* Defines an option row that several tables share and that sets member `field` of struct `type`.
+ * The other members of the row are passed as designated initializers. */
 #define OPTION_ROW(name, kind, type, field, ...)                                                   \
     {                                                                                              \
         name, kind, offsetof(struct type, field), __VA_ARGS__                                      \

@@ -22,7 +22,8 @@ struct search {
     bool found;
 };
 
-/* Matches a descriptor that writes to the file, or that holds the lock of the folder. */
+/* Sets search->found if this descriptor is open for writing to the file, or holds the lock of the
+ * folder. */
 static int match_descriptor(void *context, const char *name, char kind)
 {
     struct search *search = context;
@@ -43,8 +44,8 @@ static int match_descriptor(void *context, const char *name, char kind)
     return search->found;
 }
 
-/* Returns whether a process has locked the folder, or may have locked it, because not every file
- * system supports locks. */
+/* Returns true if a process has locked the folder. Also returns true if the file system does not
+ * support locks, because a process may then use the folder. */
 static bool is_locked(const struct slc_files *files, const char *folder)
 {
     const int fd = files->open(files->self, folder, O_RDONLY | O_DIRECTORY, 0);

@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 /* Formats `object` on several lines or on one line, and releases it. `object` is NULL if building
- * it failed. Owns: the caller releases *text by free; NULL after an error. Errors: SLC_ERR_MEMORY;
+ * it failed. The caller must free *text, which is NULL after an error. Errors: SLC_ERR_MEMORY;
  * SLC_ERR_INPUT if a path or a text of a store is not UTF-8. */
 enum slc_status
 json_out_text(json_t *object, bool one_line, char **text, struct slc_error *err) SLC_NODISCARD;

@@ -186,7 +186,7 @@ static void describe_pass(char *text, size_t bytes)
                    eta < 0 ? "?" : format_seconds(&left, eta));
 }
 
-/* "3.20 MB", or "3.20 M" to be followed by a unit. */
+/* Formats `number` as bytes, such as "3.20 MB", or without a unit if the phase has its own unit. */
 static const char *format_units(struct format_text *out, double number)
 {
     return unit_of_phase() == NULL ? format_data(out, number) : format_scaled(out, number);

@@ -28,7 +28,7 @@ struct progress_shape {
 };
 void progress_shape(const struct progress_shape *shape);
 
-/* Reports blocks of a pass. `mode` from 0; `iteration` from 1. Called by a worker between its
+/* Reports blocks of a pass. `mode` starts at 0, `iteration` at 1. Called by a worker between its
  * tiles. */
 void progress_blocks(unsigned iteration, unsigned mode, uint64_t done, uint64_t blocks);
 

@@ -1,5 +1,5 @@
-/* Reads members of an event. If a member is missing, has a wrong type or is out of range, the value
- * stays unchanged. */
+/* Reads the state of a run from the events of its log. If a member of an event is missing, has a
+ * wrong type or is out of range, the value in the state stays unchanged. */
 #include "tools/progress/run_state.h"
 
 #include "base/text/plain_text.h"

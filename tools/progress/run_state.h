@@ -34,7 +34,7 @@ struct run_state {
     int exit_code; /* 0 to 255 */
 };
 
-/* Applies a line, without its line end. The start of a run resets the state. */
+/* Updates the state from a log line without its line end. A "start" event resets the state. */
 enum run_news run_state_apply(struct run_state *state, const char *line, size_t bytes);
 
 /* Formats the state as one line into `text`. */

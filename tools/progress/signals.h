@@ -16,7 +16,7 @@ enum slc_status
 signals_start(void (*abandon)(void *context), void *context, struct slc_error *err) SLC_NODISCARD;
 
 /* Sets `abandon` for the next operation, if it cannot stop midway; NULL for operations that poll
- * the stop flag. An operation during which the value may change must also poll the stop flag. */
+ * the stop flag. An operation during which `abandon` may change must also poll the stop flag. */
 void signals_abandon_by(void (*abandon)(void *context), void *context);
 
 /* Returns the stop flag: 0, or the number of the signal. */

@@ -16,7 +16,7 @@ struct device_shares {
     uint64_t partitions;
     uint64_t loads[SLC_MAX_DEVICES]; /* nonzeros of each device */
     uint64_t least, most;
-    uint64_t bound; /* lower bound of the largest load for any assignment */
+    uint64_t bound; /* no assignment of partitions has a largest load below this bound */
 };
 
 /* Divides the partitions of every sorted layout, largest first (engine/executor/assign.h), and sets
@@ -33,8 +33,8 @@ enum slc_status devices_divide(const struct slc_store *store,
 void devices_report_division(const struct device_shares *shares, unsigned count, unsigned devices);
 json_t *devices_division_json(const struct device_shares *shares, unsigned count, unsigned devices);
 
-/* Prints "Devices": with `verbose` a line per device, and always the load balance. Prints nothing
- * without devices. */
+/* Prints "Devices": the load balance and, with `verbose`, a line per device. Prints nothing without
+ * devices. */
 void devices_report_stats(const struct slc_plan *plan,
                           const struct slc_member_stats *stats,
                           bool verbose);
@@ -47,8 +47,8 @@ void devices_report_stats(const struct slc_plan *plan,
 void gpu_report_plan(const struct slc_plan *plan, unsigned order);
 void gpu_report_stats(const struct slc_plan *plan, const struct slc_device_stats *stats);
 
-/* Prints the properties of a described device. Prints nothing for an opened device. `no_device`:
- * why no device could be opened, unless the user asked for a described device. */
+/* Prints the properties of a device that was described, not opened; otherwise prints nothing.
+ * `no_device`: why no device could be opened, unless the user asked for a described device. */
 void gpu_report_described(const struct slc_plan *plan, const struct slc_error *no_device);
 
 /* Prints a line for each mode whose passes CPU and GPU shared. Prints nothing if no passes were

@@ -18,7 +18,8 @@ struct fiber_order_options {
 };
 
 /* Opens the layout. While a temporary store is built, a signal removes it and ends the process.
- * Owns: fiber_order_close, which accepts a zeroed struct. Errors: as slc_fiber_order_open. */
+ * The caller must call fiber_order_close, which accepts a zeroed struct. Errors: as
+ * slc_fiber_order_open. */
 enum slc_status fiber_order_open(struct slc_fiber_order *order,
                                  const struct slc_store *store,
                                  const struct fiber_order_options *options,

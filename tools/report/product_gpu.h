@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* Chooses the device that the options request. Owns and errors: as slc_products_choose. */
+/* Chooses the device that the options request. Ownership and errors: as for slc_products_choose. */
 enum slc_status product_gpu_choose(const struct session_options *options,
                                    struct slc_products_choice *choice,
                                    struct slc_error *err) SLC_NODISCARD;

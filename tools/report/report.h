@@ -11,11 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bytes read per iteration (or in the single pass of an MTTKRP), for the line "share". */
+/* Data of the line "share", collected per iteration (or in the single pass of an MTTKRP). */
 struct report_reads {
     uint64_t iterations;
-    /* fraction of the bytes of an iteration's passes that was read from the drive; the smallest of
-     * all iterations */
+    /* fraction of an iteration's bytes that was read from the drive, in the iteration with the
+     * smallest fraction */
     double lowest_share;
 };
 void report_reads_add(struct report_reads *reads, const struct slc_plan *plan, uint64_t bytes_read);
@@ -29,7 +29,7 @@ void report_factoring(const struct slc_plan *plan,
                       const struct slc_cp_als_options *options);
 /* Prints which device computes. If `no_gpu` is an error, also prints why no GPU is used. */
 void report_device(const struct slc_plan *plan, const struct slc_error *no_gpu);
-/* Prints why no pass updates two modes, if that has a reason worth reporting. */
+/* Prints why no pass updates two modes, if the reason is worth reporting. */
 void report_not_fused(const struct slc_plan *plan);
 
 /* report_part prints a part of the memory, unless it has no bytes; report_plan prints all parts of

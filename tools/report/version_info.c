@@ -167,7 +167,7 @@ static const char *text_of(const json_t *object, const char *name)
     return text != NULL ? text : "";
 }
 
-/* "title: a, b, c" */
+/* Prints "title: a, b, c". */
 static void print_list(const char *title, const json_t *list)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {

@@ -5,8 +5,8 @@
 
 #include <jansson.h>
 
-/* Returns the record, "schema" "sluice-version-1". In a CUDA build it queries the devices, which
- * loads the driver. Owns: the caller releases it; json_out_complete reports missing memory. */
+/* Returns the record, whose "schema" is "sluice-version-1". A CUDA build queries the devices, which
+ * loads the driver. The caller releases the record. json_out_complete reports missing memory. */
 json_t *version_info_json(void);
 
 /* Prints the record on standard output as text. */

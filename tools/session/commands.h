@@ -28,9 +28,9 @@ extern const struct command command_watch;
 /* All subcommands in the order of the help, NULL-terminated. */
 extern const struct command *const commands_all[];
 
-/* Prints an error for `word`, which is not in `commands` (of a name such as "bench io", the last
- * word is compared). The message suggests the nearest name, or refers to `help`. Returns the exit
- * code. */
+/* Prints an error for `word`, which is not in `commands` (only the last word of a name such as
+ * "bench io" is compared). The message suggests the nearest name, or refers to `help`. Returns the
+ * exit code. */
 int commands_unknown(const char *what,
                      const char *word,
                      const struct command *const *commands,

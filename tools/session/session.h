@@ -30,8 +30,8 @@ struct session_options {
     const char *layouts;            /* NULL: only blco */
     const char *passes;             /* NULL: plain */
     struct option_modes mode_order; /* empty: chosen by the plan */
-    /* With the CPU: one value, the number of devices. With --device gpu: the numbers of the
-     * GPUs. */
+    /* With the CPU: one value, which is the number of devices. With --device gpu: the number of
+     * each GPU to use, such as 0 and 2. */
     struct option_counts devices;
     const char *split;  /* NULL: not given, or the command has no such option */
     const char *device; /* NULL: the CPU */
@@ -170,7 +170,8 @@ extern const char *const session_device_choices[];
                        "memory allows: auto (after ten iterations, if more than "                  \
                        "twenty are allowed), never or always (from the start)")
 
-/* Opens the store `path`, whose index must fit into `memory_bytes`. Owns: session_close. */
+/* Opens the store `path`, whose index must fit into `memory_bytes`. The caller must call
+ * session_close. */
 enum slc_status session_open(struct slc_session *session,
                              const char *path,
                              uint64_t memory_bytes,
@@ -183,9 +184,9 @@ enum slc_status session_device_wish(const struct session_options *options,
                                     struct slc_device_wish *wish,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/* Opens the layouts that the options name and plans an operation. `mode` from 0 (MTTKRP only).
- * SLC_ERR_BUDGET states the smallest sufficient budget, and session->plan also contains this
- * budget. */
+/* Opens the layouts that the options name and plans an operation. `mode` starts at 0 and is used
+ * only for an MTTKRP. SLC_ERR_BUDGET states the smallest sufficient budget, and session->plan also
+ * contains this budget. */
 enum slc_status session_plan(struct slc_session *session,
                              const struct session_options *options,
                              enum slc_operation operation,
@@ -202,7 +203,7 @@ enum slc_status session_plan_request(struct slc_session *session,
 /* Closes everything that is open, including the store. Accepts a zeroed session. */
 void session_close(struct slc_session *session);
 
-/* "blco", "fiber-2" */
+/* Formats the name of a layout, such as "blco" or "fiber-2". */
 const char *
 session_layout_name(struct format_text *out, enum slc_layout_kind layout, unsigned mode);
 

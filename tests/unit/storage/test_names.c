@@ -116,7 +116,8 @@ static void refused_names(void)
     SLC_ASSERT_FAILS(slc_names_writer_add(writer, longest, sizeof longest, &err), SLC_ERR_INPUT,
                      &err, "4096 bytes");
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(slc_names_writer_add(writer, "a\0b", 3, &err), SLC_ERR_INPUT, &err, "zero byte");
+    SLC_ASSERT_FAILS(slc_names_writer_add(writer, "a\0b", 3, &err), SLC_ERR_INPUT, &err,
+                     "zero byte");
     slc_error_clear(&err);
     SLC_ASSERT_OK(slc_names_writer_add(writer, longest, SLC_NAME_BYTES_MAX, &err), &err);
     CU_ASSERT_EQUAL(slc_names_writer_count(writer), 1);

@@ -1,7 +1,7 @@
 /* A sample of the tiles of a store, in memory. bench_sample has the decoded tiles, which are the
  * input of the encoders of all codecs. bench_image has the sample encoded with one codec, as blocks
- * in memory, like the cached blocks of a tile stream. They come from a block file in a temporary
- * folder, which is removed immediately. */
+ * in memory, like the cached blocks of a tile stream. The blocks are read from a block file in a
+ * temporary folder, which is removed immediately. */
 #ifndef SLC_TOOLS_BENCH_CODEC_IMAGE_H
 #define SLC_TOOLS_BENCH_CODEC_IMAGE_H
 
@@ -17,7 +17,7 @@ struct bench_sample {
     struct slc_key_layout keys;
     uint64_t nnz;
     uint64_t tile_count;
-    struct slc_tile_source *tiles; /* in ascending order; their pointers point into the buffers */
+    struct slc_tile_source *tiles; /* by ascending key; they point into the buffers below */
     struct slc_buffer key_lo, key_hi, values;
 };
 

@@ -68,12 +68,12 @@ enum slc_status device_mttkrp_measure(const struct device_mttkrp *measured,
                                       json_t *rows,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Measures sluice's MTTKRP on several devices together, as the paper of AMPED does: how it scales
- * with the number of devices, and how well their work is balanced. Appends rows to `rows` for
- * `count` logical devices, all on GPU `ordinal`: a row per mode with the nonzeros divided equally
- * and, if the store has layouts sorted by every mode, another one with their partitions divided.
- * The time of a run is the time of its slowest device. If memory does not suffice, appends one row
- * with a note instead. Errors: those of planning, streaming and devices. */
+/* Measures sluice's MTTKRP on several devices together, as the paper of AMPED does: how its speed
+ * scales with the number of devices, and how well their work is balanced. Appends rows to `rows`
+ * for `count` logical devices, all on GPU `ordinal`: a row per mode with the nonzeros divided
+ * equally and, if the store has layouts sorted by every mode, another row with the partitions of
+ * these layouts divided. The time of a run is the time of its slowest device. If memory does not
+ * suffice, appends one row with a note. Errors: those of planning, streaming and devices. */
 enum slc_status device_group_measure(const struct device_mttkrp *measured,
                                      unsigned ordinal,
                                      unsigned count,

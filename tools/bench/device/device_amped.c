@@ -247,7 +247,7 @@ static void compute_device(void *context, unsigned d, unsigned count)
         slc_gpu_lists_mttkrp(share->lists, amped->kernel, amped->mode, &share->run, &share->fault);
 }
 
-/* Copies the rows of the output that a device has computed to its factor of the mode. */
+/* Copies the output rows that a device has computed to the factor of the mode on this device. */
 static void keep_output(void *context, unsigned d, unsigned count)
 {
     struct amped *amped = context;

@@ -238,7 +238,7 @@ static enum slc_status measure_product(struct sorted *sorted,
     return status;
 }
 
-/* Measures the products with one matrix or vector. Their results have a row per fiber. */
+/* Measures the products with one matrix or vector. Each result has a row per fiber. */
 static enum slc_status measure_products(struct sorted *sorted,
                                         enum slc_value_type type,
                                         uint32_t cols,
@@ -281,7 +281,7 @@ static enum slc_status make_list(struct sorted *sorted, bool keep_empty, struct 
     return slc_gpu_fiber_list_create(&source, &sorted->list, err);
 }
 
-/* Creates the device list with empty fibers. Returns SLC_ERR_UNSUPPORTED if there are too many. */
+/* Creates the device list with empty fibers. SLC_ERR_UNSUPPORTED means too many fibers. */
 static enum slc_status make_empty_list(struct sorted *sorted, struct slc_error *err)
 {
     const struct slc_tensor_shape *shape = &sorted->coo->shape;

@@ -14,7 +14,7 @@ enum { SUM_BYTES = 8 };
 struct group {
     const json_t *row[SLC_MAX_ORDER];
     unsigned count;
-    unsigned order; /* order of the tensor; 0 if the rows have no dimensions */
+    unsigned order; /* order of the tensor; 0 if the rows have no member "dims" */
 };
 
 /* The keys whose values are equal in all rows of a group. */
@@ -146,13 +146,14 @@ static bool agree(const json_t *a, const json_t *b, const char *but)
     return true;
 }
 
-/* Returns true if a row is an MTTKRP with a time. Rows of TTV and TTM have no dimensions. */
+/* Returns true if a row is an MTTKRP with a time. Rows of TTV and TTM have no member "dims". */
 static bool counts(const json_t *row)
 {
     return json_is_array(json_object_get(row, "dims")) && number_of(row, "median_ms") > 0;
 }
 
-/* Returns the rows of the group of row `like`. Of several rows of a mode, the first counts. */
+/* Returns the rows of the group of row `like`. If a mode has several rows, only the first of these
+ * rows belongs to the group. */
 static struct group find_group(const json_t *rows, const json_t *like)
 {
     struct group group = {.order = (unsigned)json_array_size(json_object_get(like, "dims"))};
@@ -330,7 +331,7 @@ static void set_streaming(json_t *object, const struct group *group)
     bench_set_real(object, "overlap_share", overlap_share(group));
 }
 
-/* Returns the time to build the forms of all modes. A form that modes share counts once. */
+/* Returns the time to build the forms of all modes. Adds the time of a shared form once. */
 static double build_ms(const struct group *group)
 {
     double sum = NAN;
@@ -381,7 +382,7 @@ static double device_spread(const struct group *group)
 }
 
 /* Sets the scaling and the spread of several devices. `alone` is the group of the same kernel on
- * one device. The time includes the exchange of rows if it was measured. */
+ * one device. Their time includes the exchange of rows if it was measured. */
 static void set_devices(json_t *object, const struct group *group, const struct group *alone)
 {
     const double exchange = sum_of(group, "exchange_ms");

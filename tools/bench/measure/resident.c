@@ -97,7 +97,7 @@ struct requests {
     const struct slc_plan_request *extra; /* second request, or NULL */
 };
 
-/* Plans the requests with a budget. Returns SLC_ERR_BUDGET also if some blocks cannot be kept. */
+/* Plans the requests within a budget. Returns SLC_ERR_BUDGET also if some blocks cannot be kept. */
 static enum slc_status try_budget(const struct requests *requests,
                                   uint64_t budget_bytes,
                                   struct slc_plan *plan,

@@ -12,7 +12,7 @@
 enum { BENCH_REPEATS_MAX = 1000 };
 
 /* Minimum duration of a sample of a ceiling. It is long enough that starting a team and reading the
- * clock take less than a hundredth of it. It is short because a disturbance then affects few
+ * clock take less than a hundredth of it. It is short enough that a disturbance affects only few
  * samples. */
 #define BENCH_SAMPLE_NS UINT64_C(4000000)
 

@@ -136,7 +136,7 @@ static enum slc_status measure_fibers(const struct mttkrp_held *run,
     return SLC_OK;
 }
 
-/* Runs one MTTKRP with the kernels of sluice. Keeps its time if `counts`. */
+/* Runs one MTTKRP with the kernels of sluice. If `counts`, keeps the time as a sample. */
 static enum slc_status measure_own(const struct mttkrp_held *run,
                                    const struct bench_mttkrp_variant *variant,
                                    struct slc_mttkrp_job *job,
@@ -174,7 +174,7 @@ static enum slc_status measure_own(const struct mttkrp_held *run,
     return SLC_OK;
 }
 
-/* Runs one MTTKRP of one variant. Keeps its time if `counts`. */
+/* Runs one MTTKRP of one variant. If `counts`, keeps the time as a sample. */
 static enum slc_status measure_once(const struct mttkrp_held *run,
                                     const struct bench_mttkrp_variant *variant,
                                     unsigned mode,
@@ -249,8 +249,8 @@ static enum slc_copies choose_copies(const struct bench_mttkrp_group *group)
     return copies;
 }
 
-/* Builds the replicas if the plan includes them. Sets the strategy of variants with `best`, and
- * removes optional variants that have no replicas. */
+/* Builds the replicas if the plan includes them. With replicas, variants with `best` use them.
+ * Without replicas, variants that need them are removed. */
 static enum slc_status make_copies(struct slc_session *session,
                                    struct bench_mttkrp_group *group,
                                    const struct slc_matrix *factors,
@@ -306,7 +306,7 @@ enum slc_status bench_mttkrp_measure(struct slc_session *session,
                                      struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER],
                                      struct slc_error *err)
 {
-    /* The plan is of a CP-ALS, so that the memory of a decomposition counts too. */
+    /* A request for a CP-ALS, so that the budget must also hold the memory of a decomposition. */
     const struct slc_plan_request request = {
         .operation = SLC_OP_CPD,
         .rank = group->rank,

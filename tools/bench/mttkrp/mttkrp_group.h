@@ -38,7 +38,7 @@ struct bench_mttkrp_variant {
 struct bench_mttkrp_cell {
     bool begun, measured;
     bool left_out; /* true if the output is too large for the strategy of the variant */
-    struct slc_conflict_choice choice; /* strategy; the result of a trial if there is one */
+    struct slc_conflict_choice choice; /* strategy, from a trial if there was one */
     struct bench_samples samples;
     /* sums over all samples of the wall time and of the decoding time of all threads */
     double wall_seconds, decode_seconds;
@@ -105,7 +105,7 @@ const char *bench_mttkrp_layout_name(const struct bench_mttkrp_variant *variant,
 /* Measures a group with the tile stream and the device of the engine. One pass reads the store into
  * memory. `warm_up` rounds and then `repeats` measured rounds follow, each with every mode of every
  * variant. Replicas, a list of coordinates and other layouts that variants need are created first.
- * The factors are random. Sets the strategy of variants with `best`. `cells` has variant_count
+ * The factors are random. Chooses the strategy of variants with `best`. `cells` has variant_count
  * times SLC_MAX_ORDER elements, which must be all-zero. Errors: SLC_ERR_BUDGET if the store does
  * not fit in the budget; SLC_ERR_USAGE for the direct strategy with more than one thread; the
  * errors of the stream and the device. */

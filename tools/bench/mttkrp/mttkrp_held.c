@@ -12,8 +12,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Budget of plans that only find out how much memory they need. The sum over all plans is then
- * compared with the budget of the session. */
+/* A practically unlimited budget, with which each plan computes the memory that it needs. The sum
+ * of these sizes is then compared with the budget of the session. */
 #define ANY_BYTES (UINT64_MAX / 2)
 
 /* Adds `bytes` to the used part of the budget. Fails if the budget is exceeded; the message names

@@ -161,7 +161,7 @@ enum slc_status bench_mttkrp_variants(const struct bench_mttkrp_selection *selec
                                       struct bench_mttkrp_group *group,
                                       struct slc_error *err)
 {
-    /* Kernels and bandwidth loops have the same instruction sets. */
+    /* The instruction sets of the bandwidth loops. No other instruction set has kernels. */
     const struct bench_bandwidth_set *sets[BENCH_BANDWIDTH_SETS];
     const unsigned available = bench_bandwidth_sets(sets);
 

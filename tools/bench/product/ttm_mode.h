@@ -15,7 +15,7 @@ struct ttm_mode_options {
     unsigned threads;
     enum slc_value_type precision;
     uint64_t memory_bytes;
-    /* parent folder of the temporary store sorted for the mode, as for bench_temp_folder */
+    /* parent folder of the temporary store; NULL means $TMPDIR or /tmp */
     const char *temp_dir;
 };
 

@@ -16,7 +16,7 @@ struct ttv_csr {
 };
 
 enum ttv_kernel {
-    TTV_SLUICE,      /* kernel of rivals/cpu/sptv.h; the variants below change one switch */
+    TTV_SLUICE,      /* kernel of rivals/cpu/sptv.h; in the next five kernels, one switch differs */
     TTV_EMPTY,       /* with empty fibers */
     TTV_KEEP_UNUSED, /* with the whole vector */
     TTV_DROP_UNUSED, /* with a vector of only the indices that occur */
@@ -82,7 +82,7 @@ double ttv_job_error(const struct ttv_job *job, enum ttv_kernel kernel);
 /* Returns the bytes that a product must move, each counted once, or 0 if the number is unknown. */
 uint64_t ttv_job_moved_bytes(const struct ttv_job *job, enum ttv_kernel kernel);
 
-/* Returns the fibers as a kernel of tools/bench/rivals/cpu/sptv.h stores them, or NULL. */
+/* Returns the fibers as tools/bench/rivals/cpu/sptv.h stores them, NULL for other kernels. */
 const struct slc_sptv *ttv_job_form(const struct ttv_job *job, enum ttv_kernel kernel);
 
 #endif

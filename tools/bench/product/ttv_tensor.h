@@ -19,8 +19,8 @@ struct ttv_tensor {
     struct slc_buffer memory;
 };
 
-/* Returns the bytes of memory that a tensor needs, with the fibers of one mode as stored for every
- * kernel. */
+/* Returns the bytes of memory that a tensor and the fibers of one mode need. The fibers are counted
+ * in every form that a kernel stores. */
 uint64_t ttv_tensor_bytes(const struct slc_manifest *manifest);
 
 /* Loads the nonzeros of a store. The caller must call ttv_tensor_destroy, which accepts an all-zero

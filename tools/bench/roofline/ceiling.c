@@ -13,8 +13,9 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Number of samples of a ceiling per repeat of the benchmark, and the maximum number. The fastest
- * sample counts. Four samples suffice, because a disturbance affects only one or two of them. */
+/* Number of samples of a ceiling per repeat of the benchmark, and the maximum number. The ceiling
+ * is the rate of the fastest sample. Four samples suffice, because a disturbance affects only one
+ * or two of them. */
 enum { CEILING_SAMPLES = 2, CEILING_SAMPLES_MAX = 4 };
 
 /* Smallest working set for memory in bytes. A smaller set fits in the first cache levels, which

@@ -12,8 +12,8 @@
 
 enum bench_access {
     BENCH_READ,  /* each thread reads its own part of the set */
-    BENCH_COPY,  /* each thread copies half of its part to the rest; bytes read and written count */
-    BENCH_TRIAD, /* each thread computes a third of its part from the rest; bytes as for COPY */
+    BENCH_COPY,  /* each thread copies one half of its part to the other; counts reads and writes */
+    BENCH_TRIAD, /* each thread computes a third of its part from the others; counts as for COPY */
     BENCH_GATHER /* each thread reads rows of the whole set in random order */
 };
 enum { BENCH_ACCESSES = 4 };
@@ -26,11 +26,11 @@ struct bench_traffic {
     const struct bench_bandwidth_set *loops; /* NULL means the best of this machine */
 };
 
-/* Measures the rate of one access: `repeats` samples of at least BENCH_SAMPLE_NS each, after runs
- * that determine the number of sweeps per sample, and `warm_up` runs. `median` and `best` are the
- * rates of the median and of the fastest sample. A gather is measured with and without prefetching,
- * and the faster variant counts. Memory: the working set, plus 4 bytes per row for a gather.
- * Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM. */
+/* Measures the rate of one access. First, runs determine the number of sweeps per sample, and
+ * `warm_up` runs follow. Then `repeats` samples of at least BENCH_SAMPLE_NS each are measured.
+ * `median` and `best` are the rates of the median and of the fastest sample. A gather is measured
+ * with and without prefetching; its rate is the higher of the two. Memory: the working set, plus 4
+ * bytes per row for a gather. Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM. */
 struct bench_rate {
     double median, best; /* bytes per second */
 };

@@ -14,10 +14,10 @@
 
 #include <math.h>
 
-/* Number of samples of a ceiling, of which the fastest counts. */
+/* Number of samples of a ceiling. The ceiling is the rate of the fastest sample. */
 enum { REPEATS = 3 };
 
-/* Measures the seconds that plain direct reads of `bytes` take, from reads of the whole file. */
+/* Computes the seconds of plain direct reads of `bytes` bytes at the rate of reading the file. */
 static enum slc_status
 read_floor(const struct slc_session *session, double bytes, double *seconds, struct slc_error *err)
 {
@@ -170,7 +170,7 @@ static enum slc_status measure_device(const struct slc_session *session,
     while (row_bytes < LARGEST_ROW_BYTES && row_bytes < row) {
         row_bytes *= 2;
     }
-    /* The bytes are those of an MTTKRP of each mode. */
+    /* The measurement moves the bytes of the MTTKRPs of all modes. */
     SLC_TRY(measure_seconds(
         session, SLC_GPU_CEILING_ROWS, (double)bench_model_set_bytes(manifest, (uint64_t)row),
         row_bytes, manifest->order * (double)manifest->nnz * model, &ceilings->multiply, err));

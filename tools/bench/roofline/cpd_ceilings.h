@@ -5,7 +5,7 @@
 
 #include "tools/session/session.h"
 
-/* Seconds per iteration, `pass` per pass; NAN if iterations do not have the phase. */
+/* Seconds per iteration (`pass`: per pass). NAN if iterations do not have the phase. */
 struct bench_cpd_ceilings {
     double read;     /* plain reads of the bytes of an iteration, loading every cache line */
     double decode;   /* the passes of an iteration, if they only decode */

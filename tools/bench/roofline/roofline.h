@@ -9,7 +9,7 @@
  *               indices, rows of matrices, and rows of the output twice (read and written)
  * A kernel that reuses rows in registers therefore has a higher intensity, and no kernel can move
  * more bytes per second than the bandwidth of a level. Work outside the loops of the kernel, such
- * as decoding, counts only in the time. */
+ * as decoding, increases the measured time, but neither operations nor bytes. */
 #ifndef SLC_TOOLS_BENCH_ROOFLINE_H
 #define SLC_TOOLS_BENCH_ROOFLINE_H
 

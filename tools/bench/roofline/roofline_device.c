@@ -9,8 +9,8 @@
  *   ttm-nonzeros  as ttm-fibers per nonzero, and 8 R + 4 more bytes per nonzero: row of the
  *                 result and its number
  *
- * The clock of the device measures the times. Bytes do not include copies, but blocks that do not
- * stay in device memory are copied during the MTTKRP and slow it down. */
+ * The clock of the device measures the times. The bytes do not include copies to the device, but
+ * the time of an MTTKRP includes copying blocks that do not stay there. */
 #include "tools/bench/roofline/roofline.h"
 
 #include "tools/bench/device/device.h"

@@ -1,4 +1,4 @@
-/* Measures the kernels of `bench roofline` on the CPU. Has the tables of all kernels. */
+/* Measures the kernels of `bench roofline` on the CPU. Defines the tables of all kernels. */
 #include "tools/bench/roofline/roofline.h"
 
 #include "base/error/clock.h"
@@ -132,7 +132,7 @@ static void set_mttkrp(const struct roofline_job *job,
     }
 }
 
-/* Counter of the runs in the tiles of one worker. */
+/* Numbers of runs and of nonzeros in the tiles of each worker. */
 struct counting {
     uint64_t runs[SLC_MAX_THREADS];
     uint64_t nnz[SLC_MAX_THREADS];

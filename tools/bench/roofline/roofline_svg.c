@@ -29,7 +29,8 @@ enum {
     COLOURS = 8
 };
 
-/* Colours of tensors for a white and for a black background. They also differ in lightness. */
+/* Colours of tensors for a white and for a black background. The colours of each list also differ
+ * in lightness. */
 static const char *const light_colours[COLOURS] = {"#1d4ed8", "#c2410c", "#15803d", "#7e22ce",
                                                    "#be185d", "#0f766e", "#854d0e", "#475569"};
 static const char *const dark_colours[COLOURS] = {"#8ab4ff", "#ff9d6b", "#6fdc8c", "#cf9bff",

@@ -11,9 +11,9 @@
 
 #include <math.h>
 
-/* Number of samples of a roof per repeat of a kernel, and the maximum number of samples. The
- * fastest sample counts. There are many samples, because a roof that is too low after a disturbance
- * would not be noticed. */
+/* Number of samples of a roof per repeat of a kernel, and the maximum number of samples. The roof
+ * is the rate of the fastest sample. There are many samples, because a roof that is too low after a
+ * disturbance would not be noticed. */
 enum { ROOF_SAMPLES = 2, ROOF_SAMPLES_MAX = 10 };
 
 /* State of one sample, which its threads share. */

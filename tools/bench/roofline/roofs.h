@@ -60,8 +60,8 @@ enum slc_status bench_device_find(uint64_t memory_bytes,
                                   struct slc_device_info *info,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* Measures the peak rate of a GPU, computing in registers, in operations per second. A run lasts
- * about as long as a run that moves `moved_bytes`. Errors: those of gpu/measure.h. */
+/* Measures the peak rate of a GPU, computing in registers, in operations per second. Each run lasts
+ * about as long as it takes to move `moved_bytes` bytes. Errors: those of gpu/measure.h. */
 enum slc_status bench_device_peak(unsigned ordinal,
                                   enum slc_value_type type,
                                   uint64_t moved_bytes,

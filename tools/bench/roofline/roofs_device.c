@@ -52,8 +52,8 @@ static enum slc_status measure_ceiling(const struct bench_roofs *roofs,
     return slc_gpu_measure(ORDINAL, &measurement, rate, err);
 }
 
-/* Measures the roof of the last cache. Needs: the rate of memory, which decides which sets fit in
- * the cache. */
+/* Measures the roof of the last cache. Needs: the rate of memory has been measured. The rate
+ * decides which sets fit in the cache. */
 static enum slc_status measure_cache(struct bench_roofs *roofs, struct slc_error *err)
 {
     struct bench_level *cache = &roofs->levels[LEVEL_CACHE];

@@ -19,7 +19,7 @@
 struct cpd_checkpoint {
     struct slc_checkpoint *file; /* NULL: no checkpoints */
     const char *folder;
-    bool own_folder; /* true if it contains only the checkpoint and is named after the results */
+    bool own_folder;       /* true if `folder` is named after the results and has no other files */
     double seconds_before; /* total time of the earlier runs that this run resumes */
     /* iteration (from 1) at which a run resumes from the last checkpoint; 0: no checkpoint */
     unsigned iteration;
@@ -31,7 +31,7 @@ enum slc_status
 cpd_checkpoint_interval(const char *text, double *seconds, struct slc_error *err) SLC_NODISCARD;
 
 /* Opens the checkpoint in `folder` (NULL or "" for none), with a warning if one of its generations
- * is damaged. Owns: cpd_checkpoint_close. Errors: those of slc_checkpoint_open. */
+ * is damaged. The caller must call cpd_checkpoint_close. Errors: those of slc_checkpoint_open. */
 enum slc_status cpd_checkpoint_open(struct cpd_checkpoint *checkpoint,
                                     const char *folder,
                                     bool own_folder,
@@ -92,7 +92,7 @@ enum slc_status cpd_estimate_dry_run(struct cpd_estimate *of,
                                      double seconds,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Data of run.json (report/run_record.h) for a command line. */
+/* Data from which run.json is written (report/run_record.h). */
 struct run_record {
     struct slc_run_facts
         facts; /* its command, options and estimate are set from the following members */
@@ -120,11 +120,11 @@ struct cpd_output {
     struct cpd_output_place {
         char folder[1024 + 16];
         int fd;    /* -1: not locked */
-        bool made; /* true if this run created it */
+        bool made; /* true if this run created the folder */
     } places[CPD_OUTPUT_PLACES];
 };
 
-/* Names given by the options; all but the last may be NULL. */
+/* Names given by the options. All names except `checkpoint` may be NULL. */
 struct cpd_output_names {
     const char *folder, *stem, *ktensor;
     bool nowrite;

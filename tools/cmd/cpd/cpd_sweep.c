@@ -59,8 +59,8 @@ static void print_table(const struct slc_sweep_record *record)
     }
 }
 
-/* Prints a bar whose length is the fraction `part` (0 to 1) of BAR characters. Prints dots if the
- * number is unknown. */
+/* Prints a bar whose length is the fraction `part` (0 to 1) of BAR characters. Prints dots instead
+ * if `part` is NAN. */
 static void print_bar(double part, char mark)
 {
     char bar[BAR + 1];

@@ -3,8 +3,8 @@
 #include "cpu/kernel/panel_share_tmpl.h"
 
 /* Computes a run if the output mode is not the mode of the fibers: adds up scaled rows of the
- * factor of the fibers' mode, multiplies the sum by the shared rows, and adds it to one row of the
- * output. */
+ * factor of the fibers' mode, multiplies the sum by the shared rows, and adds the product to one
+ * row of the output. */
 static inline __attribute__((always_inline)) void
 PANEL(coo_gather_runs)(const struct slc_coo_fiber_span *span, uint64_t column)
 {

@@ -29,7 +29,7 @@ struct slc_coo_span {
  * threads may add to the same output at the same time. */
 typedef void slc_coo_fn(const struct slc_coo_span *span, uint64_t column_bytes);
 
-/* Fiber runs that a kernel processes. If run_factor is NULL, there is a shared factor. */
+/* Fiber runs that a kernel processes. fibers.factor_count is not 0 if fibers.run_factor is NULL. */
 struct slc_coo_fiber_span {
     struct slc_fiber_span fibers; /* output has the factors' type and `stride` bytes per row */
     uint32_t columns;             /* number of columns of the output, as in slc_coo_span */

@@ -24,7 +24,7 @@
 
 enum { ZERO_BYTES = 2 << 20 /* bytes of the output that a thread clears at a time */ };
 
-/* Offsets into the matrix of ones, which has one row and replaces a factor: always 0. */
+/* Offsets into the row of ones that replaces the factors of a tensor of one mode: always 0. */
 static const uint32_t zero_offsets[SLC_CHUNK_NNZ];
 
 static void zero_bytes(void *context, uint64_t begin, uint64_t end, unsigned worker)

@@ -39,7 +39,7 @@ struct slc_fiber_mttkrp {
     enum slc_fiber_form form;
     struct slc_mttkrp_job job;
     const struct slc_kernel_set *set; /* kernel set that was in use when the MTTKRP began */
-    struct slc_matrix ones;           /* replaces the factors of order 1 */
+    struct slc_matrix ones;           /* row of ones, used if there is only one mode */
 };
 
 /* Begins the MTTKRP of `job` (base/backend.h), which it copies. Ignores the strategy of the job.

@@ -268,7 +268,7 @@ static void fill_block(const struct making *making, const struct slc_sptv_block 
 }
 
 struct heavy {
-    /* size of a block that is moved forward; 0 for a block that stays in file order after these */
+    /* size of a block that is moved forward; 0 for other blocks, which stay in file order */
     uint64_t weight;
     uint32_t block;
 };

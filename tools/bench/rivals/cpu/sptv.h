@@ -1,17 +1,17 @@
 /* Computes sparse tensor times vector from fibers in memory:
  *
- *     y(f) = sum over the nonzeros x of mode-n fiber f of x * v(i_n)
+ *     y(f) = sum of x * v(i_n) over the nonzeros x of the mode-n fiber f
  *
  * for a tensor, a mode and any number of vectors, as in [SPTV]. Only nonempty fibers are stored.
  * Indices that never occur can be dropped; the vector is then shortened to match (section 3.2).
  * Fibers are cut into independent blocks (section 4), and large blocks are processed first
  * (section 5.3).
  *
- * A block has consecutive fibers; in the order of keys, these form a box of the other modes. The
- * fibers of a block are sorted by length and processed eight at a time. Each of the eight fibers
- * has one element of a vector register, and is padded to the length of the longest fiber. Long
- * fibers are processed alone. Sums are written in the order of the source. Indices have 16 bits if
- * the vector is short enough. Values have 32 bits if all values are exact in f32.
+ * A block has consecutive fibers. In the order of keys, the fibers of a block form a box of the
+ * other modes. The fibers of a block are sorted by length and processed eight at a time. Each of
+ * the eight fibers has one element of a vector register, and is padded to the length of the
+ * longest. Long fibers are processed alone. Sums are written in the order of the source. Indices
+ * have 16 bits if the vector is short enough. Values have 32 bits if all values are exact in f32.
  *
  * If there are only a few hundred nonzeros, all in short fibers, the product is a plain loop over a
  * list (sptv_block.h), because blocks would have more overhead.
@@ -57,7 +57,7 @@ enum slc_sptv_unused {
 
 /* The order in which threads process blocks. */
 enum slc_sptv_schedule {
-    /* blocks of more than twice the mean size by decreasing size, then the others in file order */
+    /* blocks of over twice the mean size by decreasing size, then all other blocks in file order */
     SLC_SPTV_AUTO,
     SLC_SPTV_LARGEST,
     SLC_SPTV_FILE
@@ -73,7 +73,7 @@ struct slc_sptv_block;
 /* The stored fibers of one mode. Read-only. */
 struct slc_sptv {
     uint64_t fibers, nnz, length;
-    /* if this list is used, the members below are not used, except those about indices */
+    /* if this list is used, there are no blocks: `steps` is 0, and the arrays below are empty */
     struct slc_sptv_few few;
     uint64_t steps; /* number of steps; a step has eight nonzeros, some of which may be padding */
     uint64_t block_count;

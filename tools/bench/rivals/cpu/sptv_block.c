@@ -78,7 +78,7 @@ bool slc_sptv_few_pays(const struct slc_sptv_source *source)
     return source->fibers > 0;
 }
 
-/* Cost: a sweep over all fibers for each nonzero of the longest fiber. */
+/* Cost: as many sweeps over all fibers as the longest fiber has nonzeros. */
 enum slc_status slc_sptv_few_create(struct slc_sptv_few *few,
                                     const struct slc_sptv_source *source,
                                     struct slc_error *err)

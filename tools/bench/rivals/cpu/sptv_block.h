@@ -20,9 +20,9 @@ struct slc_sptv_class {
     uint32_t groups;
 };
 
-/* The fibers of a block. First there are classes of full groups. Unless last_lanes is 0, a class
- * with one group of the remaining last_lanes fibers follows. Then there are classes of one fiber
- * each. */
+/* The fibers of a block. First there are classes of full groups. Then, unless last_lanes is 0,
+ * there is a class with one incomplete group of last_lanes fibers. Then there are classes of one
+ * fiber each. */
 struct slc_sptv_span {
     uint32_t class_count; /* number of classes of full groups */
     uint32_t last_lanes;

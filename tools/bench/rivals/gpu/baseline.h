@@ -74,11 +74,11 @@ __device__ static inline double *slc_baseline_row(const struct slc_baseline_job 
     return static_cast<double *>(job->output) + static_cast<uint64_t>(row) * job->pitch;
 }
 
-/* Threads per block for kernels whose paper does not specify it. */
+/* Threads per block for kernels whose paper does not specify this number. */
 enum { SLC_BASELINE_THREADS = 256 };
 
-/* Returns the shape of a thread block that consists of vectors of threads. A vector has a power of
- * two of threads, at least one per column but at most a warp. */
+/* Returns the shape of a thread block that consists of vectors of threads. The number of threads of
+ * a vector is a power of two: at least one thread per column, but at most a warp. */
 static inline dim3 slc_baseline_block(uint32_t rank)
 {
     uint32_t vector = 1;

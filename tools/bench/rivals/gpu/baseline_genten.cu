@@ -9,14 +9,15 @@ enum {
 };
 
 /* Returns the number of thread blocks per multiprocessor for which the compiler must leave enough
- * registers, by the columns per thread. Without this bound, nvcc 13 assumes more blocks and spills
- * registers. */
+ * registers. `panel` is the number of columns per thread. Without this bound, nvcc 13 assumes more
+ * blocks and spills registers. */
 constexpr unsigned slc_genten_teams(int panel)
 {
     return panel < 4 ? 8 : 7;
 }
 
-/* Arguments of a launch. A team has SLC_GENTEN_TEAM / vector members. */
+/* Arguments of a launch. A team, which is a thread block, has SLC_GENTEN_TEAM / vector members; a
+ * member is `vector` threads. */
 struct slc_genten_launch {
     const struct slc_gpu_coo *coo;
     struct slc_baseline_job job;
@@ -269,9 +270,9 @@ cudaError_t slc_baseline_genten_tiles(const struct slc_gpu_coo *coo,
 
 /* ---- genten-c, permuted traversal: MTTKRP-C of figure 4 */
 
-/* The method genten-c. A team member has nonzeros in the order of output rows. Only the first and
- * the last of its rows can be shared with other members; the rows in between are updated without
- * atomics. */
+/* The method genten-c. The nonzeros of a team member are in the order of output rows. Only the
+ * first and the last of these rows can be shared with other members; the rows in between are
+ * updated without atomics. */
 template <typename Element> struct slc_genten_permuted {
     template <int vector, int panel, bool whole>
     __device__ static inline void

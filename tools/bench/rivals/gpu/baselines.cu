@@ -58,8 +58,8 @@ struct slc_gpu_genten_blocking slc_gpu_genten_blocking(enum slc_gpu_kernel kerne
 
 uint32_t slc_gpu_clusters(const struct slc_gpu_machine *machine)
 {
-    /* Multiprocessors per complete cluster, for the architecture of the row and later ones: GA100,
-     * GA102, AD102, GH100, GB100, GB202. */
+    /* Multiprocessors per complete cluster of GA100, GA102, AD102, GH100, GB100 and GB202. An
+     * element applies to all architectures from its own until the next element. */
     static const struct {
         unsigned architecture, multiprocessors;
     } chips[] = {{80, 16}, {86, 12}, {89, 12}, {90, 18}, {100, 20}, {120, 16}};
@@ -75,7 +75,7 @@ enum slc_gpu_kernel slc_gpu_baseline_chosen(enum slc_gpu_kernel kernel,
                                             const struct slc_gpu_mttkrp *job,
                                             const struct slc_gpu_machine *machine)
 {
-    /* BLCO uses the stash if this holds (section 5.3). */
+    /* True if BLCO uses the stash (section 5.3). */
     const bool stash = job->output.rows < machine->multiprocessors;
 
     switch (kernel) {
@@ -121,7 +121,7 @@ static uint32_t group_nnz(const struct slc_gpu_lists_options *options, enum slc_
 }
 
 /* Returns the number of rows of a stash: the requested number, but at most the number that fits in
- * the shared memory of a stash. */
+ * the shared memory that a stash may use. */
 static uint32_t stash_rows_of(const struct slc_gpu_lists_options *all,
                               bool code,
                               const struct slc_gpu_mttkrp *job,

@@ -389,7 +389,7 @@ slc_gpu_blco_queues_create(struct slc_gpu_blco_queues *queues, unsigned count, c
 
 /* ---- runs */
 
-/* Returns the number of the first work-group of a map that starts at or after nonzero `first`. */
+/* Returns the number of the first work-group that starts at nonzero `first` or later in a map. */
 static uint32_t group_from(const struct slc_gpu_blco_map *map, uint64_t first)
 {
     const struct slc_gpu_blco_group *groups =

@@ -6,9 +6,9 @@
  * form a block, which stores these bits once. With f64 values, the form needs 16 bytes per nonzero.
  *
  * A block has at most 2^27 nonzeros; streamed blocks have fewer if the memory of a queue is smaller
- * (section 4.2). One launch can compute many small blocks: for each work-group (thread block), a
- * map has the number of the block and the first nonzero of the work-group. There is a map for each
- * number of nonzeros per work-group that is in use.
+ * (section 4.2). One launch can compute many small blocks: a map lists, for each work-group (thread
+ * block), the number of its block and its first nonzero. Kernels with different numbers of nonzeros
+ * per work-group use different maps.
  *
  *     encode -> upload (or upload_blocks if nonzeros are streamed) -> map .. -> destroy */
 #ifndef SLC_GPU_BLCO_H

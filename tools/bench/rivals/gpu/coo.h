@@ -87,10 +87,10 @@ cudaError_t slc_gpu_coo_permute(struct slc_gpu_coo *coo,
                                 uint64_t length,
                                 cudaStream_t stream);
 
-/* Creates a copy of a list in which the nonzeros of each `rows_each` consecutive rows of a mode
- * with `length` rows are adjacent, in the order of the list. The host sorts. Needs: *coo is
- * all-zero. The caller must call slc_gpu_coo_destroy, also after an error. Errors: as for
- * slc_gpu_coo_permute. */
+/* Creates a sorted copy of a list. The `length` rows of a mode are divided into groups of
+ * `rows_each` consecutive rows; in the copy, the nonzeros of a group are adjacent, in the order of
+ * the list. The host sorts. Needs: *coo is all-zero. The caller must call slc_gpu_coo_destroy, also
+ * after an error. Errors: as for slc_gpu_coo_permute. */
 cudaError_t slc_gpu_coo_create_sorted(struct slc_gpu_coo *coo,
                                       const struct slc_gpu_host_list *list,
                                       unsigned mode,

@@ -1,4 +1,4 @@
-/* Cuts fibers into groups and adds the carries between them (products.h). */
+/* Cuts fibers into groups, and adds the carries of groups to the sums of fibers (products.h). */
 #include "tools/bench/rivals/gpu/products.h"
 
 #include <string.h>
@@ -178,7 +178,7 @@ __global__ static void __launch_bounds__(THREADS)
     SLC_DYNAMIC_SHARED(double, shared);
     uint32_t *many_count = reinterpret_cast<uint32_t *>(shared + THREADS);
     uint32_t *many =
-        many_count + 1; /* groups with many carries; they are at most one in FEW groups */
+        many_count + 1; /* numbers of groups with many carries, at most one in FEW groups */
     const uint32_t group = blockIdx.x * blockDim.y + threadIdx.y;
 
     if (threadIdx.x == 0 && threadIdx.y == 0) {

@@ -2,7 +2,7 @@
  * atomic-fiber and atomic-nonzero. Only files of this folder and tests include this header.
  *
  * As in [SPTV] section 4, a fiber consists of the indices and values of its nonzeros, at adjacent
- * positions, and of the position of the first of them. */
+ * positions, and of the position of its first nonzero. */
 #ifndef SLC_GPU_FIBERS_H
 #define SLC_GPU_FIBERS_H
 

@@ -1,4 +1,4 @@
-/* Replaces the functions of lists.h in a build without CUDA. Those that return a status fail. */
+/* Replaces the functions of lists.h in builds without CUDA. Every returned status is a failure. */
 #include "tools/bench/rivals/gpu/lists.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"

@@ -112,7 +112,7 @@ uint64_t slc_gpu_sptv_bytes(const struct slc_gpu_sptv *sptv, uint64_t length);
 
 /* Tensor times matrix on the device, from fibers in device memory.
  *
- *     y(f, r) = sum over the nonzeros x of mode-n fiber f of x * U(i_n, r)
+ *     y(f, r) = sum of x * U(i_n, r) over the nonzeros x of the mode-n fiber f
  *
  * This is the product of cpu/fiber/ttm.h. There are two kernels:
  *
@@ -150,9 +150,9 @@ cudaError_t slc_gpu_ttm_prepare(struct slc_gpu_ttm *ttm, cudaStream_t stream);
 /* Releases the memory. *ttm may be all-zero. */
 void slc_gpu_ttm_destroy(struct slc_gpu_ttm *ttm);
 
-/* Computes a product. Overwrites `rows`, except their padding; they are in f64, at least one per
- * fiber. Errors: cudaErrorInvalidValue if there are too few rows or columns; those of
- * launches. */
+/* Computes a product. `rows` has at least one row per fiber, in f64. Overwrites all elements of
+ * `rows` except padding. Errors: cudaErrorInvalidValue if there are too few rows or columns; those
+ * of launches. */
 cudaError_t slc_gpu_ttm_multiply(const struct slc_gpu_ttm *ttm,
                                  enum slc_gpu_ttm_form form,
                                  const struct slc_gpu_matrix *matrix,

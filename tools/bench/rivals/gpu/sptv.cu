@@ -107,8 +107,8 @@ add_fibers(const struct sptv_view *view, struct lane_fiber *fiber, uint32_t at, 
                 continue;
             }
             if (is_open) {
-                /* The fiber of the previous windows ends at the first head. Its warp lane adds the
-                 * sum of all warp lanes. */
+                /* The fiber of the previous windows ends at the first head. The warp lane of this
+                 * fiber adds the partial sums of all warp lanes. */
                 open = warp_sum(open);
                 fiber->sum += fiber->begin < here && fiber->end >= here ? open : 0.0;
                 open = 0.0;

@@ -20,8 +20,8 @@ const char *slc_gpu_ttm_form_name(enum slc_gpu_ttm_form form)
     return static_cast<unsigned>(form) < SLC_GPU_TTM_FORMS ? names[form] : "?";
 }
 
-/* Sets sum to the sum over nonzeros [begin, end) of value times matrix row, in the columns of this
- * thread, which start at `column`. */
+/* Sets sum to the sum of value times matrix row over the nonzeros [begin, end), in the columns of
+ * this thread, which start at `column`. */
 template <typename Element>
 __device__ static inline void sum_nonzeros(const struct slc_gpu_fibers *fibers,
                                            const struct slc_gpu_matrix *matrix,
