@@ -94,7 +94,7 @@ enum slc_status slc_conversion_open_rows(struct slc_conversion *c, struct slc_er
 
     SLC_TRY(status);
     if (is_table(c)) {
-        SLC_TRY(slc_input_check_text(c->input, err));
+        SLC_TRY(slc_input_check_text(c->input, true, err));
         status = c->forecast != NULL ? slc_conversion_sample_table(c, err)
                                      : slc_conversion_open_csv(c, err);
         c->job.read_seconds += slc_seconds_since(start_ns);
@@ -106,7 +106,7 @@ enum slc_status slc_conversion_open_rows(struct slc_conversion *c, struct slc_er
 
         dialect = slc_binary_detect(head, head_bytes);
         if (dialect == SLC_DIALECT_AUTO) {
-            SLC_TRY(slc_input_check_text(c->input, err));
+            SLC_TRY(slc_input_check_text(c->input, true, err));
         }
         if (dialect == SLC_DIALECT_AUTO && slc_binary_unmarked(head, head_bytes)) {
             return slc_conversion_locate_fault(

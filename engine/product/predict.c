@@ -132,7 +132,7 @@ static enum slc_status open_input(struct predict *predict, struct slc_error *err
     }
     SLC_TRY(slc_input_open(options->files, options->input, &predict->input, err));
     slc_input_info(predict->input, &predict->info);
-    status = slc_input_check_text(predict->input, err);
+    status = slc_input_check_text(predict->input, true, err);
     SLC_THEN(status, slc_input_next(predict->input, piece->buffer.data, SLC_PIECE_BYTES,
                                     &piece->bytes, err));
     SLC_THEN(status,

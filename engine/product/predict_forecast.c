@@ -107,7 +107,7 @@ enum slc_status slc_predict_forecast(const struct slc_predict_options *options,
     SLC_THEN(status,
              slc_buffer_create(&memory, (order + UINT64_C(1)) * BATCH_ROWS * sizeof(uint64_t),
                                SLC_PAGES_SMALL, err));
-    SLC_THEN(status, slc_input_check_text(input, err));
+    SLC_THEN(status, slc_input_check_text(input, true, err));
     if (status == SLC_OK) {
         start_ns = slc_clock_thread_ns();
         status = slc_input_next(input, piece.buffer.data, SLC_PIECE_BYTES, &piece.bytes, err);

@@ -218,9 +218,9 @@ def foreign(folder):
     with open(good, "w", encoding="ascii") as file:
         file.write(GOOD)
     zipped = b"PK\x03\x04" + bytes(26)
-    for data, part in ((b"PAR1\x15\x04\x15", "a Parquet file; save it as CSV"), (b"ARROW1\0\0", "an Arrow file (Feather)"),
+    for data, part in ((b"PAR1\x15\x04\0", "a Parquet file; save it as CSV"), (b"ARROW1\0\0", "an Arrow file (Feather)"),
                        (b"\xff\xff\xff\xff\x10\0\0\0", "an Arrow stream"), (b"\x89HDF\r\n\x1a\n\0", "an HDF5 file"),
-                       (b"MATLAB 5.0 MAT-file", "a MAT-file"), (b'[{"a": 1}]', "a JSON file"), (b'\n{"a": [1]}', "a JSON file"),
+                       (b"MATLAB 5.0 MAT-file\0", "a MAT-file"), (b'[{"a": 1}]', "a JSON file"), (b'\n{"a": [1]}', "a JSON file"),
                        ("a,b\n".encode("utf-16"), "a UTF-16 text; convert it to UTF-8"), (b"SQLite format 3\0", "an SQLite database"),
                        (zipped + b"[Content_Types].xml", "an Excel file"), (zipped + b"a.csv", "a ZIP archive")):
         path = os.path.join(folder, "other")
@@ -228,11 +228,14 @@ def foreign(folder):
             with open(name, "wb") as file:
                 file.write(content)
             for arguments in ((name,), (name, "--columns", "a"), (good, "--labels", f"1={name}", "--dims", "2x3x4")):
-                if data.startswith(b"PK") and arguments == (name,):
-                    continue  # an .npz file
+                if data.startswith(b"PK") and arguments == (name,) or "JSON" in part and "--labels" in arguments:
+                    continue  # an .npz file; names may be JSON
                 _, said = sluice("convert", *arguments, os.path.join(folder, "o.slc"), status=3)
                 check(part in said and os.path.basename(name) in said, f"{arguments}: {said}")
-    sluice("convert", good, os.path.join(folder, "o.slc"), "--columns", "1,2", "--no-header", "--delimiter", " ", "--overwrite", "-q")
+    for head in ("ORCID", "PAR10", "ARROW1", "%PDF-", "[a]", "{a}"):
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f"{head},x\n1,2\n")
+        sluice("convert", path, os.path.join(folder, "o.slc"), "--columns", f'"{head}",x', "--overwrite", "-q")
 
 
 def variants(folder):

@@ -293,6 +293,8 @@ run([
     wrong("empty argument; convert accepts IN", "convert", "x.tns", ""),
     wrong("- | gzip > X.tns.gz", "export", "x.slc", "x.tns.gz"),
     wrong("a format in which a tensor cannot be written", "export", "x.slc", "x.csv"),
+    wrong("a format in which a tensor cannot be written", "export", "x.slc", "x.parquet"),
+    wrong("a format in which a tensor cannot be written", "export", "x.slc", "x.feather"),
     wrong("unknown option -Z", "cpd", "x.slc", "-Z"),
     wrong("unknown option -rank; did you mean --rank?", "cpd", "x.slc", "-rank", "3"),
     wrong("unknown option -output=r; did you mean --output?", "cpd", "x.slc", "-r", "3", "-output=r"),

@@ -5,30 +5,33 @@
 #define AS_TABLE "; save it as CSV, or pass the table from Python"
 #define AS_UTF8  "; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"
 
-/* The first format whose magic bytes the input has is reported. */
+/* The first format whose magic bytes the input has is reported. Magic bytes that are letters, as in
+ * the header of a table with a column ORCID, count only if a byte 0 follows within the first bytes
+ * of the input. */
 static const struct {
     const char *magic;
     unsigned bytes;
+    bool letters;
     const char *what;
 } formats[] = {
-    {"PAR1", 4, "a Parquet file" AS_TABLE},
-    {"ARROW1", 6, "an Arrow file (Feather)" AS_TABLE},
-    {"FEA1", 4, "a Feather file" AS_TABLE},
-    {"\xff\xff\xff\xff", 4, "an Arrow stream" AS_TABLE},
-    {"ORC", 3, "an ORC file" AS_TABLE},
-    {"Obj\x01", 4, "an Avro file" AS_TABLE},
-    {"SQLite format 3", 16, "an SQLite database" AS_TABLE},
-    {"\x89HDF\r\n\x1a\n", 8,
+    {"PAR1", 4, true, "a Parquet file" AS_TABLE},
+    {"ARROW1", 6, true, "an Arrow file (Feather)" AS_TABLE},
+    {"FEA1", 4, true, "a Feather file" AS_TABLE},
+    {"\xff\xff\xff\xff", 4, false, "an Arrow stream" AS_TABLE},
+    {"ORC", 3, true, "an ORC file" AS_TABLE},
+    {"Obj\x01", 4, false, "an Avro file" AS_TABLE},
+    {"SQLite format 3", 16, true, "an SQLite database" AS_TABLE},
+    {"\x89HDF\r\n\x1a\n", 8, false,
      "an HDF5 file; save its coordinates and values as .npy files, or as text"},
-    {"MATLAB 5.0", 10,
+    {"MATLAB 5.0", 10, true,
      "a MAT-file; export the tensor from MATLAB as text (export_data of the Tensor Toolbox)"},
-    {"\x93NUMPY", 6, "a NumPy file, not text"},
-    {"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 8, "a file of Microsoft Office" AS_TABLE},
-    {"%PDF-", 5, "a PDF file"},
-    {"\x80\x04\x95", 3, "a Python pickle; save its arrays as .npy or .npz files"},
-    {"\x80\x05\x95", 3, "a Python pickle; save its arrays as .npy or .npz files"},
-    {"\xff\xfe", 2, "a UTF-16 text" AS_UTF8},
-    {"\xfe\xff", 2, "a UTF-16 text" AS_UTF8},
+    {"\x93NUMPY", 6, false, "a NumPy file, not text"},
+    {"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 8, false, "a file of Microsoft Office" AS_TABLE},
+    {"%PDF-1.", 7, false, "a PDF file"},
+    {"\x80\x04\x95", 3, false, "a Python pickle; save its arrays as .npy or .npz files"},
+    {"\x80\x05\x95", 3, false, "a Python pickle; save its arrays as .npy or .npz files"},
+    {"\xff\xfe", 2, false, "a UTF-16 text" AS_UTF8},
+    {"\xfe\xff", 2, false, "a UTF-16 text" AS_UTF8},
 };
 
 static bool has(const unsigned char *head, size_t bytes, const char *text)
@@ -51,10 +54,11 @@ static bool is_json(const unsigned char *head, size_t bytes)
            (first[0] == '[' && (first[1] == '{' || first[1] == '['));
 }
 
-static const char *foreign_format(const unsigned char *head, size_t bytes)
+static const char *foreign_format(const unsigned char *head, size_t bytes, bool json)
 {
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
-        if (bytes >= formats[i].bytes && memcmp(head, formats[i].magic, formats[i].bytes) == 0) {
+        if (bytes >= formats[i].bytes && memcmp(head, formats[i].magic, formats[i].bytes) == 0 &&
+            (!formats[i].letters || memchr(head, 0, bytes) != NULL)) {
             return formats[i].what;
         }
     }
@@ -63,15 +67,15 @@ static const char *foreign_format(const unsigned char *head, size_t bytes)
                    ? "an Excel file (.xlsx)" AS_TABLE
                    : "a ZIP archive; unpack it first (unzip)";
     }
-    return is_json(head, bytes) ? "a JSON file" AS_TABLE : NULL;
+    return json && is_json(head, bytes) ? "a JSON file" AS_TABLE : NULL;
 }
 
-enum slc_status slc_input_check_text(struct slc_input *input, struct slc_error *err)
+enum slc_status slc_input_check_text(struct slc_input *input, bool json, struct slc_error *err)
 {
     struct slc_input_info info;
     size_t bytes;
     const unsigned char *head = slc_input_peek(input, &bytes);
-    const char *what = foreign_format(head, bytes);
+    const char *what = foreign_format(head, bytes, json);
 
     if (what == NULL) {
         return SLC_OK;

@@ -273,7 +273,7 @@ read_lines(struct reading *reading, struct slc_input *input, struct slc_error *e
     size_t bytes = 1;
 
     SLC_TRY(status);
-    SLC_THEN(status, slc_input_check_text(input, err));
+    SLC_THEN(status, slc_input_check_text(input, false, err));
     while (status == SLC_OK && bytes > 0) {
         status = slc_input_next(input, piece.data, PIECE_BYTES, &bytes, err);
         if (status == SLC_OK) {
