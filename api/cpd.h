@@ -67,7 +67,7 @@ enum slc_status api_record_load(const char *folder,
                                 struct slc_error *err) SLC_NODISCARD;
 
 /* Returns the path of the record of a model that is saved at `path` in form `form`, or NULL if
- * memory does not suffice. Ownership: slc_free. */
+ * memory does not suffice. Ownership: release with slc_free. */
 char *api_record_path(enum sluice_model_form form, const char *path);
 
 #endif

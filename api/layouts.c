@@ -30,7 +30,8 @@ no_layout(const struct sluice_store *store, uint32_t number, struct slc_error *e
                     number, store->store.manifest.layout_count);
 }
 
-/* Opens the file of a layout, with the paths of its stripes. Ownership: slc_block_file_close. */
+/* Opens the file of a layout, with the paths of its stripes. Ownership: release with
+ * slc_block_file_close. */
 static enum slc_status open_file(const struct sluice_store *store,
                                  uint32_t number,
                                  struct slc_block_file *file,

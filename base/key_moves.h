@@ -25,8 +25,8 @@ struct slc_key_moves {
 /* Returns the size in bytes of the tables. */
 uint64_t slc_key_moves_memory_bytes(unsigned from_bits, unsigned to_bits);
 
-/* Creates tables without moves. Ownership: slc_key_moves_destroy, which accepts an all-zero struct.
- * Errors: SLC_ERR_MEMORY. */
+/* Creates tables without moves. Ownership: release with slc_key_moves_destroy, which accepts an
+ * all-zero struct. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_key_moves_create(struct slc_key_moves *moves,
                                      unsigned from_bits,
                                      unsigned to_bits,

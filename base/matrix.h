@@ -40,7 +40,7 @@ uint32_t slc_matrix_pitch(enum slc_value_type type, uint32_t cols);
 uint64_t slc_matrix_footprint(enum slc_value_type type, uint64_t rows, uint32_t cols);
 
 /* Allocates a zeroed matrix, in huge pages if it needs 4 MiB or more. `rows` may be 0. Ownership:
- * slc_matrix_destroy, which accepts an all-zero struct. Errors: SLC_ERR_MEMORY. */
+ * release with slc_matrix_destroy, which accepts an all-zero struct. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_matrix_create(struct slc_matrix *matrix,
                                   enum slc_value_type type,
                                   uint64_t rows,
@@ -67,9 +67,9 @@ enum slc_status slc_matrix_refuse(const struct slc_matrix *m,
                                   double value,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* Creates a matrix from rows x cols contiguous numbers. Ownership: slc_matrix_destroy. Errors:
- * SLC_ERR_MEMORY; SLC_ERR_INPUT for a number that is not finite (slc_matrix_refuse). After an error
- * the struct is all zero. */
+/* Creates a matrix from rows x cols contiguous numbers. Ownership: release with slc_matrix_destroy.
+ * Errors: SLC_ERR_MEMORY; SLC_ERR_INPUT for a number that is not finite (slc_matrix_refuse). After
+ * an error the struct is all zero. */
 enum slc_status slc_matrix_create_from(struct slc_matrix *matrix,
                                        enum slc_value_type type,
                                        uint64_t rows,

@@ -5,7 +5,7 @@
 #include "base/backend.h"
 #include "cpu/kernel/instruction_set.h"
 
-/* Creates the backend. Owns: backend->ops->destroy. Errors: SLC_ERR_MEMORY. */
+/* Creates the backend. Ownership: release with backend->ops->destroy. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_cpu_backend_create(struct slc_backend **backend,
                                        struct slc_error *err) SLC_NODISCARD;
 

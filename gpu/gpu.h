@@ -23,7 +23,7 @@ int slc_gpu_toolkit(void);
  * built without CUDA, no driver, no device, or the driver is too old. */
 enum slc_status slc_gpu_count(unsigned *count, struct slc_error *err) SLC_NODISCARD;
 
-/* Creates a device. Owns: release with the device's `destroy`. Errors: SLC_ERR_SYSTEM as in
+/* Creates a device. Ownership: release with the device's `destroy`. Errors: SLC_ERR_SYSTEM as in
  * slc_gpu_count; SLC_ERR_USAGE for an ordinal that does not exist, or if memory_bytes exceeds the
  * free memory; SLC_ERR_UNSUPPORTED for a device older than this build supports; SLC_ERR_MEMORY. */
 enum slc_status slc_gpu_create(const struct slc_gpu_options *options,
@@ -42,7 +42,7 @@ extern const char *const slc_gpu_chip_names[];
  * multiprocessors and shared memory of the chip `name`. Its memory_bytes and host_bytes, for
  * MTTKRPs and for products, return the same numbers as on a real device, but the described device
  * cannot be opened. `budget_bytes` is the device memory that may be used; 0 means nine tenths of
- * the chip's memory. Owns: release with the device's `destroy`. Errors: SLC_ERR_USAGE for an
+ * the chip's memory. Ownership: release with the device's `destroy`. Errors: SLC_ERR_USAGE for an
  * unknown name (the message lists the known names), or if budget_bytes exceeds the chip's memory;
  * SLC_ERR_MEMORY. */
 enum slc_status slc_gpu_describe(const char *name,

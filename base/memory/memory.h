@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* These functions work like malloc, calloc, realloc, free and strdup. Each allocation is a fault
- * point (SLC_FAULT_ALLOCATION) and returns NULL on failure. Ownership: slc_free. */
+ * point (SLC_FAULT_ALLOCATION) and returns NULL on failure. Ownership: release with slc_free. */
 void *slc_malloc(size_t bytes) __attribute__((malloc));
 void *slc_calloc(size_t count, size_t bytes) __attribute__((malloc));
 void *slc_realloc(void *memory, size_t bytes);
@@ -42,8 +42,8 @@ struct slc_buffer {
     }
 
 /* Maps at least `bytes` bytes of zeroed memory; if `bytes` is 0, the buffer is empty. Ownership:
- * slc_buffer_destroy, which accepts an empty buffer. Errors: SLC_ERR_MEMORY, and the message states
- * the size; *buffer is then empty. */
+ * release with slc_buffer_destroy, which accepts an empty buffer. Errors: SLC_ERR_MEMORY, and the
+ * message states the size; *buffer is then empty. */
 enum slc_status slc_buffer_create(struct slc_buffer *buffer,
                                   size_t bytes,
                                   enum slc_pages pages,

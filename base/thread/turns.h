@@ -18,7 +18,7 @@ struct slc_turns {
     bool stopped;
 };
 
-/* Initializes the struct. Errors: SLC_ERR_SYSTEM. Ownership: slc_turns_destroy. */
+/* Initializes the struct. Errors: SLC_ERR_SYSTEM. Ownership: release with slc_turns_destroy. */
 enum slc_status slc_turns_init(struct slc_turns *turns, struct slc_error *err) SLC_NODISCARD;
 void slc_turns_destroy(struct slc_turns *turns);
 

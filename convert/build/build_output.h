@@ -64,7 +64,8 @@ struct slc_output_options {
 
 struct slc_output;
 
-/* Owns: slc_output_destroy, which accepts NULL. Memory: (workers + 1) * SLC_BUILD_STAGE_BYTES. */
+/* Ownership: release with slc_output_destroy, which accepts NULL. Memory: (workers + 1) *
+ * SLC_BUILD_STAGE_BYTES. */
 enum slc_status slc_output_create(const struct slc_output_options *options,
                                   struct slc_output **output,
                                   struct slc_error *err) SLC_NODISCARD;

@@ -24,9 +24,10 @@
 
 struct slc_builder;
 
-/* Creates OUT.slc.part and allocates all memory. Owns: slc_builder_finish, slc_builder_end or
- * slc_builder_abandon. Errors: SLC_ERR_BUDGET naming the smallest budget; SLC_ERR_IO (if the output
- * exists, the message names the option that overwrites it); SLC_ERR_MEMORY. */
+/* Creates OUT.slc.part and allocates all memory. Ownership: release with slc_builder_finish,
+ * slc_builder_end or slc_builder_abandon. Errors: SLC_ERR_BUDGET naming the smallest budget;
+ * SLC_ERR_IO (if the output exists, the message names the option that overwrites it);
+ * SLC_ERR_MEMORY. */
 enum slc_status slc_builder_create(const struct slc_builder_options *options,
                                    unsigned order,
                                    struct slc_builder **builder,

@@ -98,9 +98,9 @@ enum slc_status slc_build_drop_spill(struct slc_builder *builder,
 
 /* Flushes the workers' buffers, chooses the fiber run, and sets the plan's key layout and one
  * recoder per frame. Sets *regroup, and logs this, if buckets were formed under another base or
- * fiber run. Needs: plan->index_base. Owns: slc_build_keys_destroy, also after an error. Errors:
- * SLC_ERR_INPUT for an index out of range; SLC_ERR_UNSUPPORTED for mode sizes that do not fit a
- * key; SLC_ERR_MEMORY; those of slc_spill_append. */
+ * fiber run. Needs: plan->index_base. Ownership: release with slc_build_keys_destroy, also after an
+ * error. Errors: SLC_ERR_INPUT for an index out of range; SLC_ERR_UNSUPPORTED for mode sizes that
+ * do not fit a key; SLC_ERR_MEMORY; those of slc_spill_append. */
 enum slc_status slc_build_keys(struct slc_builder *builder,
                                const uint64_t *dims,
                                struct slc_sort_plan *plan,
@@ -118,7 +118,8 @@ struct slc_build_level {
     uint32_t next;
 };
 
-/* A stack of levels; empty if all members after `plan` are zero. Owns: slc_build_queue_clear. */
+/* A stack of levels; empty if all members after `plan` are zero. Ownership: release with
+ * slc_build_queue_clear. */
 struct slc_build_queue {
     const struct slc_sort_plan *plan; /* plan for all buckets; borrowed */
     struct slc_build_level *top;

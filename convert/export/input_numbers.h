@@ -13,8 +13,8 @@ struct slc_input_numbers {
 /* Returns the bytes that slc_input_numbers_read maps. */
 uint64_t slc_input_numbers_bytes(const struct slc_manifest *manifest);
 
-/* Reads the maps. Owns: slc_input_numbers_destroy (also after an error), which accepts an all-zero
- * struct. Errors: those of slc_store_labels. */
+/* Reads the maps. Ownership: release with slc_input_numbers_destroy (also after an error), which
+ * accepts an all-zero struct. Errors: those of slc_store_labels. */
 enum slc_status slc_input_numbers_read(const struct slc_store *store,
                                        struct slc_input_numbers *numbers,
                                        struct slc_error *err) SLC_NODISCARD;

@@ -30,8 +30,8 @@ static inline uint64_t slc_list_part_bytes(unsigned order, uint32_t capacity)
 }
 
 /* Opens a temporary file next to `path`. Errors: SLC_ERR_UNSUPPORTED if the form cannot hold the
- * tensor; errors of file operations. Owns: slc_list_output_commit or slc_list_output_abandon, which
- * accepts an all-zero struct. */
+ * tensor; errors of file operations. Ownership: release with slc_list_output_commit or
+ * slc_list_output_abandon, which accepts an all-zero struct. */
 enum slc_status slc_list_output_open(struct slc_list_output *output,
                                      const struct slc_files *files,
                                      const char *path,

@@ -23,9 +23,9 @@ struct slc_text_output {
     struct slc_buffer memory;
 };
 
-/* Opens the output with buffers of `buffer_bytes` per worker. Owns: slc_text_output_finish or
- * slc_text_output_abandon. Errors: SLC_ERR_IO, for example if the file exists and `overwrite` is
- * false; SLC_ERR_MEMORY. */
+/* Opens the output with buffers of `buffer_bytes` per worker. Ownership: release with
+ * slc_text_output_finish or slc_text_output_abandon. Errors: SLC_ERR_IO, for example if the file
+ * exists and `overwrite` is false; SLC_ERR_MEMORY. */
 enum slc_status slc_text_output_open(struct slc_text_output *output,
                                      const struct slc_files *files,
                                      const char *path,

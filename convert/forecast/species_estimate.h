@@ -67,7 +67,8 @@ struct slc_species_estimate {
     double new_bytes_each;
 };
 
-/* Owns: slc_species_destroy, which accepts an all-zero struct. Errors: SLC_ERR_MEMORY (512 KiB). */
+/* Ownership: release with slc_species_destroy, which accepts an all-zero struct. Errors:
+ * SLC_ERR_MEMORY (512 KiB). */
 enum slc_status slc_species_create(struct slc_species *species,
                                    struct slc_error *err) SLC_NODISCARD;
 void slc_species_destroy(struct slc_species *species);

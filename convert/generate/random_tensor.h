@@ -38,8 +38,8 @@ struct slc_random_tensor {
     struct slc_buffer tables[SLC_MAX_ORDER];
 };
 
-/* Checks the options and prepares the tensor. `table_bytes`: memory for factor tables. Owns:
- * slc_random_tensor_destroy, which accepts an all-zero struct. Errors: SLC_ERR_USAGE,
+/* Checks the options and prepares the tensor. `table_bytes`: memory for factor tables. Ownership:
+ * release with slc_random_tensor_destroy, which accepts an all-zero struct. Errors: SLC_ERR_USAGE,
  * SLC_ERR_MEMORY. */
 enum slc_status slc_random_tensor_init(struct slc_random_tensor *tensor,
                                        const struct slc_generate_options *options,

@@ -141,8 +141,8 @@ enum slc_status slc_conversion_commit_all(struct slc_conversion *conversion,
                                           struct slc_error *err) SLC_NODISCARD;
 
 /* For append (convert_append.c): opens the old store at the output and uses its settings for the
- * new store. Ownership: slc_conversion_close_old, also after an error. Errors: those of opening a
- * store. */
+ * new store. Ownership: release with slc_conversion_close_old, also after an error. Errors: those
+ * of opening a store. */
 enum slc_status slc_conversion_open_old(struct slc_conversion *conversion,
                                         struct slc_error *err) SLC_NODISCARD;
 void slc_conversion_close_old(struct slc_conversion *conversion);

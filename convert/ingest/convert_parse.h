@@ -99,8 +99,8 @@ uint64_t slc_parse_content(const struct slc_parse_job *job, uint64_t *entries);
 /* Returns the size in bytes of the arrays of a parser. */
 uint64_t slc_parser_bytes(unsigned order, bool symmetric);
 
-/* Allocates the arrays of a parser. Ownership: slc_parser_destroy, which accepts an all-zero
- * struct. */
+/* Allocates the arrays of a parser. Ownership: release with slc_parser_destroy, which accepts an
+ * all-zero struct. */
 enum slc_status slc_parser_create(struct slc_parser *parser,
                                   unsigned order,
                                   bool symmetric,

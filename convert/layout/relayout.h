@@ -34,9 +34,9 @@ struct slc_relayout {
     int lock;
 };
 
-/* Opens the store, and locks it unless options.reads_only or options.locked is set. Owns:
- * slc_relayout_close, which accepts an all-zero struct. Errors: those of slc_store_open_within;
- * SLC_ERR_IO if another run is changing the layouts. */
+/* Opens the store, and locks it unless options.reads_only or options.locked is set. Ownership:
+ * release with slc_relayout_close, which accepts an all-zero struct. Errors: those of
+ * slc_store_open_within; SLC_ERR_IO if another run is changing the layouts. */
 enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
                                   struct slc_relayout *layouts,
                                   struct slc_error *err) SLC_NODISCARD;
@@ -51,8 +51,8 @@ enum slc_status slc_relayout_add(struct slc_relayout *layouts,
                                  struct slc_sorted_report *report,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Plans what slc_relayout_add would do, without changing the store. Owns:
- * slc_sorted_plan_destroy. */
+/* Plans what slc_relayout_add would do, without changing the store. Ownership:
+ * release with slc_sorted_plan_destroy. */
 enum slc_status slc_relayout_plan(const struct slc_relayout *layouts,
                                   enum slc_layout_kind kind,
                                   unsigned mode,

@@ -61,9 +61,9 @@ struct slc_sorted_plan {
 uint64_t slc_sorted_memory_min(const struct slc_layout_info *info);
 
 /* Divides memory, counts nonzeros per row, cuts the rows into partitions, and chooses keys
- * (convert/layout/sorted_run.h). Owns: slc_sorted_plan_destroy, which accepts an all-zero struct.
- * Errors: SLC_ERR_BUDGET naming the smallest sufficient memory; those of slc_row_count,
- * slc_sorted_run_choose and slc_key_cuts_make. */
+ * (convert/layout/sorted_run.h). Ownership: release with slc_sorted_plan_destroy, which accepts an
+ * all-zero struct. Errors: SLC_ERR_BUDGET naming the smallest sufficient memory; those of
+ * slc_row_count, slc_sorted_run_choose and slc_key_cuts_make. */
 enum slc_status slc_sorted_plan_make(const struct slc_sorted_options *options,
                                      struct slc_sorted_plan *plan,
                                      struct slc_error *err) SLC_NODISCARD;
@@ -73,7 +73,8 @@ void slc_sorted_plan_destroy(struct slc_sorted_plan *plan);
  * holds `rest` nonzeros of an incomplete tile. */
 uint64_t slc_sorted_plan_batch(const struct slc_sorted_plan *plan, uint64_t first, uint64_t rest);
 
-/* Creates a gatherer for the plan. Owns: slc_gather_destroy. Errors: those of slc_gather_create. */
+/* Creates a gatherer for the plan. Ownership: release with slc_gather_destroy. Errors: those of
+ * slc_gather_create. */
 enum slc_status slc_sorted_plan_gather(const struct slc_sorted_plan *plan,
                                        const struct slc_sorted_options *options,
                                        struct slc_gather **gather,

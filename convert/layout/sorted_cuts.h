@@ -34,8 +34,8 @@ slc_row_count_memory_bytes(const struct slc_layout_info *info, uint64_t run_nnz,
  * result, a run with more than `run_nnz` nonzeros is a single row. The runs depend only on the
  * nonzeros and run_nnz. Cost: no scan if all nonzeros fit one run; otherwise one scan. If the mode
  * has more than 65,536 rows, blocks are scanned again if they contain rows of a run that has
- * several rows and more than `run_nnz` nonzeros. Owns: slc_row_counts_destroy, which accepts an
- * all-zero struct. Errors: those of slc_tile_scan. */
+ * several rows and more than `run_nnz` nonzeros. Ownership: release with slc_row_counts_destroy,
+ * which accepts an all-zero struct. Errors: those of slc_tile_scan. */
 enum slc_status slc_row_count(const struct slc_tile_scan_options *scan,
                               uint64_t run_nnz,
                               struct slc_row_counts *counts,
@@ -64,7 +64,7 @@ uint64_t slc_sorted_part_nnz(uint64_t nnz);
 /* Cuts counted runs into partitions. A run with more than `part_nnz` nonzeros must be a single row.
  * Runs are added to a partition while its nonzeros do not exceed `part_nnz`. A row of more than
  * `part_nnz` nonzeros is cut into as few pieces as possible, of equal size except for the last
- * piece. Owns: slc_sorted_cuts_destroy, which accepts an all-zero struct. Errors:
+ * piece. Ownership: release with slc_sorted_cuts_destroy, which accepts an all-zero struct. Errors:
  * SLC_ERR_MEMORY. */
 enum slc_status slc_sorted_cut(const struct slc_row_counts *counts,
                                uint64_t part_nnz,

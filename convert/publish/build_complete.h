@@ -39,9 +39,9 @@ struct slc_complete_left {
 };
 
 /* Looks for a complete store and locks it. *found is false if there is no valid store or if the
- * options request a restart; in that case nothing has changed. Owns: slc_complete_left_finish or
- * slc_complete_left_end. Errors: SLC_ERR_IO, as for slc_build_folder_create; SLC_ERR_BUDGET;
- * SLC_ERR_MEMORY. */
+ * options request a restart; in that case nothing has changed. Ownership: release with
+ * slc_complete_left_finish or slc_complete_left_end. Errors: SLC_ERR_IO, as for
+ * slc_build_folder_create; SLC_ERR_BUDGET; SLC_ERR_MEMORY. */
 enum slc_status slc_complete_find(const struct slc_builder_options *options,
                                   struct slc_complete_left *left,
                                   bool *found,

@@ -17,7 +17,7 @@ struct slc_store_push {
     struct slc_labels labels[SLC_MAX_ORDER];
 };
 
-/* Owns: slc_store_push_close, which accepts an all-zero struct. Errors: those of
+/* Ownership: release with slc_store_push_close, which accepts an all-zero struct. Errors: those of
  * slc_store_open_within. */
 enum slc_status slc_store_push_open(struct slc_store_push *push,
                                     const struct slc_files *files,

@@ -19,8 +19,8 @@ struct slc_congruence {
     double *scratch;  /* rank * (rank + 2) elements */
 };
 
-/* Starts a comparison of models of `rank` components. Owns: slc_congruence_destroy, which accepts
- * an all-zero struct. Errors: SLC_ERR_MEMORY. */
+/* Starts a comparison of models of `rank` components. Ownership: release with
+ * slc_congruence_destroy, which accepts an all-zero struct. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_congruence_create(struct slc_congruence *congruence,
                                       uint32_t rank,
                                       struct slc_error *err) SLC_NODISCARD;

@@ -26,9 +26,9 @@ const char *slc_dense_library(void);
  * `worker`, it may run concurrently for different workers; otherwise it must run alone. */
 struct slc_dense;
 
-/* Allocates scratch. Owns: slc_dense_destroy, which accepts NULL. Errors: SLC_ERR_MEMORY, also if
- * the buffers of BLAS do not fit into the address space. These buffers have 128 MiB per thread,
- * most of which is never touched. */
+/* Allocates scratch. Ownership: release with slc_dense_destroy, which accepts NULL. Errors:
+ * SLC_ERR_MEMORY, also if the buffers of BLAS do not fit into the address space. These buffers have
+ * 128 MiB per thread, most of which is never touched. */
 enum slc_status slc_dense_create(unsigned workers,
                                  uint32_t rank_max,
                                  uint64_t rows_max,

@@ -69,8 +69,8 @@ struct slc_ttm_output {
 uint64_t slc_ttm_output_bytes(const struct slc_ttm_job *job, uint64_t capacity);
 
 /* Creates an empty output for `capacity` fibers, at least SLC_TTM_CHUNK_FIBERS + 1: the fibers of a
- * chunk, after an unfinished fiber of the previous chunk. Owns: slc_ttm_output_destroy, which
- * accepts an all-zero struct. Errors: SLC_ERR_MEMORY. */
+ * chunk, after an unfinished fiber of the previous chunk. Ownership: release with
+ * slc_ttm_output_destroy, which accepts an all-zero struct. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_ttm_output_create(struct slc_ttm_output *output,
                                       const struct slc_ttm_job *job,
                                       uint64_t capacity,

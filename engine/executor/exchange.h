@@ -41,7 +41,8 @@ struct slc_exchange_stats {
 struct slc_exchange;
 
 /* Creates the buffers for a ring of `devices` devices (1 or more) and rows of at most `row_bytes`
- * bytes. Owns: release with slc_exchange_destroy, which accepts NULL. Errors: SLC_ERR_MEMORY. */
+ * bytes. Ownership: release with slc_exchange_destroy, which accepts NULL. Errors: SLC_ERR_MEMORY.
+ */
 enum slc_status slc_exchange_create(unsigned devices,
                                     uint64_t row_bytes,
                                     struct slc_exchange **exchange,

@@ -123,9 +123,9 @@ struct slc_executor_ops {
     void (*destroy)(struct slc_executor *executor);
 };
 
-/* Creates the executor that the plan selects. Owns: release with slc_executor_destroy before the
- * setup's parts are destroyed. Errors: SLC_ERR_USAGE if parts that the plan needs are missing or do
- * not belong to the stream; SLC_ERR_MEMORY. */
+/* Creates the executor that the plan selects. Ownership: release with slc_executor_destroy before
+ * the setup's parts are destroyed. Errors: SLC_ERR_USAGE if parts that the plan needs are missing
+ * or do not belong to the stream; SLC_ERR_MEMORY. */
 enum slc_status slc_executor_create(const struct slc_executor_setup *setup,
                                     struct slc_executor **executor,
                                     struct slc_error *err) SLC_NODISCARD;

@@ -35,9 +35,10 @@ enum slc_status slc_gpu_executor_check_squares(const struct slc_reader *reader,
                                                double squares,
                                                struct slc_error *err) SLC_NODISCARD;
 
-/* Opens the device for the plan and the layouts of the stream, and attaches it to the stream. Owns:
- * release with slc_gpu_executor_close before the stream is closed and the device destroyed. Errors:
- * those of the device's open and of slc_stream_attach; the device is then closed. */
+/* Opens the device for the plan and the layouts of the stream, and attaches it to the stream.
+ * Ownership: release with slc_gpu_executor_close before the stream is closed and the device
+ * destroyed. Errors: those of the device's open and of slc_stream_attach; the device is then
+ * closed. */
 enum slc_status slc_gpu_executor_open(struct slc_device *device,
                                       const struct slc_layouts *layouts,
                                       const struct slc_plan *plan,

@@ -12,7 +12,7 @@
 #include "engine/executor/executor.h"
 
 /* Divides the layouts of the computed modes, opens the plan's devices for them and attaches them to
- * the stream. All arguments are borrowed until slc_gpu_group_close. Owns: release with
+ * the stream. All arguments are borrowed until slc_gpu_group_close. Ownership: release with
  * slc_gpu_group_close, which accepts NULL, before the stream is closed and the devices destroyed.
  * Errors: SLC_ERR_USAGE if the plan has no devices; those of slc_group_division_create, of opening
  * a device and of slc_stream_attach. After an error all devices are closed. */

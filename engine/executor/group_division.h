@@ -36,7 +36,7 @@ uint64_t slc_group_unit_rows(uint64_t row_bytes, uint64_t rows);
 
 /* Divides the blocks of a layout and the `rows` rows of the mode. SLC_SPLIT_PARTITIONS needs a
  * layout sorted by the mode. A row that is split between partitions belongs to the owner of its
- * first partition. A row without nonzeros belongs to an arbitrary device. Owns: release with
+ * first partition. A row without nonzeros belongs to an arbitrary device. Ownership: release with
  * slc_group_division_destroy, which accepts an all-zero struct. Order: the division depends only on
  * the layout, `split` and the number of devices. Errors: SLC_ERR_USAGE if the number of devices is
  * invalid, or if SLC_SPLIT_PARTITIONS is given and the layout has no partitions; SLC_ERR_MEMORY. */

@@ -70,7 +70,7 @@ struct slc_hybrid_place {
     unsigned number; /* below the side's number of places; unique while held */
 };
 
-/* Initializes the division of one pass. Owns: release with slc_hybrid_tiles_destroy. */
+/* Initializes the division of one pass. Ownership: release with slc_hybrid_tiles_destroy. */
 void slc_hybrid_tiles_init(struct slc_hybrid_tiles *queue,
                            const struct slc_hybrid_tiles_options *options);
 void slc_hybrid_tiles_destroy(struct slc_hybrid_tiles *queue);

@@ -33,8 +33,8 @@ static inline struct slc_layouts slc_layouts_one(struct slc_reader *reader)
 
 /* Opens the store's `blco` layout and, unless `choice` is SLC_LAYOUTS_BLCO, the sorted layouts of
  * the modes in `modes` (bit n: mode n). The indices of all these layouts must fit in
- * `memory_bytes`. Owns: slc_layouts_close closes the sorted layouts; the store owns `blco` and must
- * outlive `layouts`. Errors: those of opening a layout; SLC_ERR_USAGE if `choice` is
+ * `memory_bytes`. Ownership: slc_layouts_close closes the sorted layouts; the store owns `blco` and
+ * must outlive `layouts`. Errors: those of opening a layout; SLC_ERR_USAGE if `choice` is
  * SLC_LAYOUTS_SORTED and the store has no sorted layout for a mode. The message then names the mode
  * and how to make the layout. */
 enum slc_status slc_layouts_open(const struct slc_store *store,

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Returns the path without trailing slashes, plus `suffix`, or NULL if there is not enough memory.
- * Owns: release with slc_free. */
+ * Ownership: release with slc_free. */
 static char *path_with_suffix(const char *path, const char *suffix, struct slc_error *err)
 {
     size_t length = strlen(path);

@@ -35,10 +35,10 @@ struct slc_fiber_order {
     int lock;   /* lock of the temporary store's folder, so that no other run replaces it */
 };
 
-/* Opens the layout. Owns: release with slc_fiber_order_close, which accepts an all-zero struct.
- * Errors: those of creating and opening the temporary store; SLC_ERR_UNSUPPORTED if the mode is too
- * large for a temporary store (the message says what to do). After an error no temporary store is
- * left. */
+/* Opens the layout. Ownership: release with slc_fiber_order_close, which accepts an all-zero
+ * struct. Errors: those of creating and opening the temporary store; SLC_ERR_UNSUPPORTED if the
+ * mode is too large for a temporary store (the message says what to do). After an error no
+ * temporary store is left. */
 enum slc_status slc_fiber_order_open(struct slc_fiber_order *order,
                                      const struct slc_store *store,
                                      const struct slc_fiber_order_options *options,

@@ -34,7 +34,7 @@ struct slc_npy_pair_options {
 
 struct slc_npy_pair;
 
-/* Creates the folder, if it is missing, and the unfinished files. Owns: release with
+/* Creates the folder, if it is missing, and the unfinished files. Ownership: release with
  * slc_npy_pair_destroy. Errors: those of creating the folder and the rings. */
 enum slc_status slc_npy_pair_create(const struct slc_npy_pair_options *options,
                                     struct slc_npy_pair **pair,

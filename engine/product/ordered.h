@@ -56,8 +56,8 @@ struct slc_ordered;
 /* Returns the bytes that slc_ordered_create maps. */
 uint64_t slc_ordered_bytes(const struct slc_key_layout *layout, unsigned workers);
 
-/* Creates the state for writing one file. Owns: release with slc_ordered_destroy, which accepts
- * NULL. Errors: SLC_ERR_MEMORY. */
+/* Creates the state for writing one file. Ownership: release with slc_ordered_destroy, which
+ * accepts NULL. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_ordered_create(const struct slc_ordered_options *options,
                                    struct slc_ordered **ordered,
                                    struct slc_error *err) SLC_NODISCARD;

@@ -54,7 +54,7 @@ struct slc_products_options {
 
 struct slc_products;
 
-/* Opens the device. Owns: release with slc_products_close. Errors: those of product.open,
+/* Opens the device. Ownership: release with slc_products_close. Errors: those of product.open,
  * SLC_ERR_MEMORY; after an error the device is closed. */
 enum slc_status slc_products_open(const struct slc_products_options *options,
                                   struct slc_products **products,

@@ -77,9 +77,9 @@ struct slc_ttm_report {
     struct slc_output_ring_stats output;
 };
 
-/* Multiplies the layout. Returns the finished and synced pair under temporary names. Owns: publish
- * it with slc_npy_pair_publish and release it with slc_npy_pair_destroy. Needs: a stream in file
- * order. Memory: slc_ttm_memory_bytes; after the call only the buffers of the result remain.
+/* Multiplies the layout. Returns the finished and synced pair under temporary names. Ownership:
+ * publish it with slc_npy_pair_publish and release it with slc_npy_pair_destroy. Needs: a stream in
+ * file order. Memory: slc_ttm_memory_bytes; after the call only the buffers of the result remain.
  * Errors: those of the stream, of the device, of the result's files (SLC_ERR_NOSPACE, SLC_ERR_IO),
  * and SLC_ERR_INTERRUPTED. After an error no files are left, and an earlier result is unchanged. */
 enum slc_status slc_ttm_stream(struct slc_stream *stream,

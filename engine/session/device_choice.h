@@ -74,7 +74,7 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
  *
  * For a plan (wish->plan_only), devices are described but not opened if the wish names a chip. With
  * SLC_DEVICE_GPU, devices of SLC_DEVICE_CHIP are described if the machine has no device and the
- * wish sets the memory size; `why` then states the driver's reason. Owns: release with
+ * wish sets the memory size; `why` then states the driver's reason. Ownership: release with
  * slc_device_set_drop. Errors: with SLC_DEVICE_GPU, those of the maker. SLC_ERR_USAGE if there are
  * GPU options but no GPU is requested, or if a chip is named and more than a plan is requested. */
 enum slc_status slc_device_set_make(const struct slc_device_wish *wish,
@@ -97,9 +97,9 @@ struct slc_products_choice {
     struct slc_error refused;      /* why SLC_DEVICE_AUTO chose the CPU; SLC_OK if it did not */
 };
 
-/* Creates the requested device. Owns: release with slc_products_drop, which accepts an all-zero
- * choice. Errors: those of slc_device_set_make; SLC_ERR_USAGE if the requested split is not between
- * CPU and GPU. */
+/* Creates the requested device. Ownership: release with slc_products_drop, which accepts an
+ * all-zero choice. Errors: those of slc_device_set_make; SLC_ERR_USAGE if the requested split is
+ * not between CPU and GPU. */
 enum slc_status slc_products_choose(const struct slc_device_wish *wish,
                                     const struct slc_device_maker *maker,
                                     struct slc_products_choice *choice,

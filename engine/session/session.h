@@ -33,10 +33,10 @@ struct slc_session {
     struct slc_error no_gpu;
 };
 
-/* Opens the requested layouts, and plans the request for the requested devices. Owns: release with
- * slc_session_close before the store is closed. Errors: SLC_ERR_USAGE; SLC_ERR_BUDGET, with the
- * smallest sufficient budget in the message and in session->plan; those of creating a device and of
- * opening layouts. */
+/* Opens the requested layouts, and plans the request for the requested devices. Ownership: release
+ * with slc_session_close before the store is closed. Errors: SLC_ERR_USAGE; SLC_ERR_BUDGET, with
+ * the smallest sufficient budget in the message and in session->plan; those of creating a device
+ * and of opening layouts. */
 enum slc_status slc_session_plan(struct slc_session *session,
                                  const struct slc_plan_request *request,
                                  const struct slc_device_wish *wish,

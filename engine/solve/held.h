@@ -28,10 +28,10 @@ uint64_t slc_held_memory_bytes(unsigned order, uint64_t nnz, double fraction);
 
 /* Collects the held-out nonzeros in one pass over number `layout` of the stream's layouts. The
  * stream must not hold nonzeros out yet (slc_stream_hold_out), so that it delivers their values.
- * Order: the same records in the same order for any layout and number of threads. Owns: release
- * with slc_held_destroy, which accepts an all-zero struct. Errors: those of the pass; SLC_ERR_USAGE
- * if no nonzero is held out; SLC_ERR_NUMERIC if far more nonzeros are held out than the fraction
- * states, which happens only if the coordinates were chosen to defeat the hash. */
+ * Order: the same records in the same order for any layout and number of threads. Ownership:
+ * release with slc_held_destroy, which accepts an all-zero struct. Errors: those of the pass;
+ * SLC_ERR_USAGE if no nonzero is held out; SLC_ERR_NUMERIC if far more nonzeros are held out than
+ * the fraction states, which happens only if the coordinates were chosen to defeat the hash. */
 enum slc_status slc_held_gather(struct slc_stream *stream,
                                 unsigned layout,
                                 const struct slc_holdout *holdout,

@@ -25,8 +25,8 @@ enum slc_status slc_relabel_rows(const struct slc_store *store,
 
 /* Reads the map from store indices to input indices of every relabelled mode n except `mode`, and
  * points index[n] to it. index[n] is unchanged for other modes. Memory: slc_relabel_all_bytes.
- * Owns: labels[] must be all zero before the call; the caller destroys them, even after an error.
- * Errors: those of slc_relabel_rows. */
+ * Ownership: labels[] must be all zero before the call; the caller destroys them, even after an
+ * error. Errors: those of slc_relabel_rows. */
 enum slc_status slc_relabel_names(const struct slc_store *store,
                                   unsigned mode,
                                   struct slc_labels labels[SLC_MAX_ORDER],

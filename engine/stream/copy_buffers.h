@@ -23,8 +23,8 @@ struct slc_copy_buffers {
 /* Returns the size in bytes of all buffers. */
 uint64_t slc_copy_buffers_bytes(unsigned count, uint64_t each_bytes);
 
-/* Creates `count` buffers. Owns: release with slc_copy_buffers_destroy, which accepts an all-zero
- * struct. Errors: SLC_ERR_MEMORY. */
+/* Creates `count` buffers. Ownership: release with slc_copy_buffers_destroy, which accepts an
+ * all-zero struct. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_copy_buffers_create(struct slc_copy_buffers *buffers,
                                         unsigned count,
                                         uint64_t each_bytes,

@@ -38,7 +38,7 @@ enum slc_ring_event {
 
 struct slc_ring;
 
-/* Creates a ring. Owns: release with slc_ring_destroy, which accepts NULL. Errors:
+/* Creates a ring. Ownership: release with slc_ring_destroy, which accepts NULL. Errors:
  * SLC_ERR_MEMORY. */
 enum slc_status
 slc_ring_create(unsigned slot_count, struct slc_ring **ring, struct slc_error *err) SLC_NODISCARD;

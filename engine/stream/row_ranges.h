@@ -40,7 +40,7 @@ struct slc_row_ranges {
  * between rows that differ in these bits. max_bytes shows whether the division is useful: if rows
  * are complete only near the end of the file, one range has most of the blocks.
  *
- * Owns: release with slc_row_ranges_destroy. Cost: a few scans of all index entries. Errors:
+ * Ownership: release with slc_row_ranges_destroy. Cost: a few scans of all index entries. Errors:
  * SLC_ERR_MEMORY. */
 enum slc_status slc_row_ranges_make(const struct slc_reader *reader,
                                     unsigned mode,

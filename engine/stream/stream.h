@@ -179,9 +179,9 @@ static inline const struct slc_tile_consumer *slc_pass_consumer(const struct slc
 }
 
 /* Opens the files of the layouts for streaming as planned. Values are decoded to the plan's
- * precision. Owns: release with slc_stream_close; the readers of the layouts are borrowed until
- * then. Errors: SLC_ERR_MEMORY, SLC_ERR_IO, SLC_ERR_SYSTEM; SLC_ERR_UNSUPPORTED if the I/O method
- * is not available; SLC_ERR_USAGE if the plan was made for other layouts. */
+ * precision. Ownership: release with slc_stream_close; the readers of the layouts are borrowed
+ * until then. Errors: SLC_ERR_MEMORY, SLC_ERR_IO, SLC_ERR_SYSTEM; SLC_ERR_UNSUPPORTED if the I/O
+ * method is not available; SLC_ERR_USAGE if the plan was made for other layouts. */
 enum slc_status slc_stream_open(const struct slc_files *files,
                                 const struct slc_layouts *layouts,
                                 const struct slc_plan *plan,

@@ -17,7 +17,7 @@ struct slc_tile_rows {
     uint32_t first, last; /* first and last row, as offsets from the tile's corner */
 };
 
-/* Allocates the arrays of a chunk. Owns: release with slc_tile_rows_destroy, which accepts an
+/* Allocates the arrays of a chunk. Ownership: release with slc_tile_rows_destroy, which accepts an
  * all-zero struct. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_tile_rows_create(struct slc_tile_rows *rows,
                                      unsigned order,

@@ -68,8 +68,8 @@ struct slc_gpu_transcoded_tiles {
 
 /* Transcodes `count` tiles of a layout. `tiles`, `layout` and `fault` are in device memory. Bytes
  * that contradict a tile's description set *fault, as in an MTTKRP. Waits for the stream. Needs:
- * *made is all-zero. Owns: release with slc_gpu_transcoded_destroy, also after an error. Errors:
- * cudaErrorMemoryAllocation if device or host memory does not suffice. */
+ * *made is all-zero. Ownership: release with slc_gpu_transcoded_destroy, also after an error.
+ * Errors: cudaErrorMemoryAllocation if device or host memory does not suffice. */
 cudaError_t slc_gpu_transcode(const struct slc_gpu_tile *tiles,
                               uint32_t count,
                               const struct slc_encoded_layout *layout,

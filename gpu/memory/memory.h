@@ -118,7 +118,7 @@ uint64_t slc_gpu_host_bytes(const struct slc_device *device,
 enum slc_status
 slc_gpu_device_memory_allocate(uint64_t bytes, void **memory, struct slc_error *err) SLC_NODISCARD;
 
-/* Allocates the memory for a problem on the current device. Owns: release with
+/* Allocates the memory for a problem on the current device. Ownership: release with
  * slc_gpu_memory_release, which accepts all-zero memory and memory for which this function has
  * failed. Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM. */
 enum slc_status slc_gpu_memory_allocate(const struct slc_device_problem *problem,

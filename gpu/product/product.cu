@@ -12,7 +12,7 @@ extern "C" {
 #include <cstring>
 
 /* Allocates the state of a product, which has about 50 KiB and is too large for a stack. Returns
- * NULL if memory does not suffice. Owns: release with slc_free. */
+ * NULL if memory does not suffice. Ownership: release with slc_free. */
 static struct slc_gpu_product *create_record(void)
 {
     return static_cast<struct slc_gpu_product *>(slc_calloc(1, sizeof(slc_gpu_product)));

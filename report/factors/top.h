@@ -46,9 +46,9 @@ struct slc_top {
     struct slc_buffer memory;
 };
 
-/* Finds the top rows. Ownership: slc_top_destroy, which accepts NULL. Cost: reads each selected
- * factor once. Errors: SLC_ERR_USAGE for components and modes that the model does not have;
- * SLC_ERR_BUDGET; those of slc_run_folder_read, slc_run_names_open and slc_top_rows_find. */
+/* Finds the top rows. Ownership: release with slc_top_destroy, which accepts NULL. Cost: reads each
+ * selected factor once. Errors: SLC_ERR_USAGE for components and modes that the model does not
+ * have; SLC_ERR_BUDGET; those of slc_run_folder_read, slc_run_names_open and slc_top_rows_find. */
 enum slc_status slc_top_find(const struct slc_top_options *options,
                              struct slc_top **ret_top,
                              struct slc_error *err) SLC_NODISCARD;

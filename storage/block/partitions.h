@@ -23,7 +23,8 @@ struct slc_partitions {
     bool continued;        /* the last partition continues the row of the partition before it */
 };
 
-/* Creates an empty table; allocates memory only for sorted-n. Owns: slc_partitions_destroy. */
+/* Creates an empty table; allocates memory only for sorted-n. Ownership: release with
+ * slc_partitions_destroy. */
 enum slc_status slc_partitions_create(struct slc_partitions *partitions,
                                       const struct slc_layout_info *info,
                                       struct slc_error *err) SLC_NODISCARD;

@@ -30,8 +30,8 @@ struct slc_reader;
 
 /* Opens a block file and validates header, closing page and index. Memory: the index, 88 + 16 N
  * bytes per block, and 32 bytes per block for the partitions of sorted-n.
- * `files` may be NULL; `path` is copied. Owns: slc_reader_close, which accepts NULL.
- * Errors: SLC_ERR_IO; SLC_ERR_FORMAT (not a block file); SLC_ERR_UNSUPPORTED (newer version,
+ * `files` may be NULL; `path` is copied. Ownership: release with slc_reader_close, which accepts
+ * NULL. Errors: SLC_ERR_IO; SLC_ERR_FORMAT (not a block file); SLC_ERR_UNSUPPORTED (newer version,
  * unknown reserved bits); SLC_ERR_DAMAGED (wrong checksum, size or count) with file and offset. */
 enum slc_status slc_reader_open(const struct slc_files *files,
                                 const char *path,

@@ -61,7 +61,7 @@ struct slc_writer;
 
 /* Creates the file. Copies `options` and everything it points to except `files`.
  * Memory: block_bytes (or one tile, if larger), plus the index: 88 + 16 N bytes per block.
- * Owns: slc_writer_finish or slc_writer_abandon.
+ * Ownership: release with slc_writer_finish or slc_writer_abandon.
  * Errors: SLC_ERR_IO (for example, the path exists), SLC_ERR_USAGE (block size or shape out of
  * range), SLC_ERR_MEMORY. */
 enum slc_status slc_writer_open(const struct slc_writer_options *options,

@@ -35,7 +35,8 @@ struct slc_journal_identity {
 struct slc_journal;
 
 /* Opens the journal of the block file `path`, or creates the journal. The contents do not change
- * before slc_journal_keep. Owns: slc_journal_close. Errors: SLC_ERR_IO, SLC_ERR_MEMORY. */
+ * before slc_journal_keep. Ownership: release with slc_journal_close. Errors: SLC_ERR_IO,
+ * SLC_ERR_MEMORY. */
 enum slc_status slc_journal_open(const struct slc_files *files,
                                  const char *path,
                                  unsigned order,

@@ -45,10 +45,10 @@ struct slc_checkpoint_info {
 struct slc_checkpoint_reader;
 
 /* Opens a file and verifies it completely. *reader is NULL if the file does not exist or has no
- * complete generation. Allocates at most SLC_CHECKPOINT_MEMORY_BYTES. Owns:
- * slc_checkpoint_reader_close, which accepts NULL. Errors: SLC_ERR_FORMAT for a foreign file,
- * SLC_ERR_UNSUPPORTED for a newer version, SLC_ERR_DAMAGED with the offset, SLC_ERR_IO,
- * SLC_ERR_MEMORY. */
+ * complete generation. Allocates at most SLC_CHECKPOINT_MEMORY_BYTES. Ownership:
+ * release with slc_checkpoint_reader_close, which accepts NULL. Errors: SLC_ERR_FORMAT for a
+ * foreign file, SLC_ERR_UNSUPPORTED for a newer version, SLC_ERR_DAMAGED with the offset,
+ * SLC_ERR_IO, SLC_ERR_MEMORY. */
 enum slc_status slc_checkpoint_reader_open(const struct slc_files *files,
                                            const char *path,
                                            struct slc_checkpoint_reader **reader,
@@ -77,9 +77,9 @@ struct slc_checkpoint;
 
 /* Opens the checkpoint in `folder` exclusively for this process and finds the newest valid
  * generation. Creates the folder if it is missing; with `restart`, removes existing generations.
- * Owns: slc_checkpoint_close, which accepts NULL. Errors: SLC_ERR_IO, also if another process has
- * the checkpoint open; SLC_ERR_DAMAGED if there are generations but none is valid; SLC_ERR_FORMAT
- * if a file with the name of a generation is foreign; SLC_ERR_UNSUPPORTED. */
+ * Ownership: release with slc_checkpoint_close, which accepts NULL. Errors: SLC_ERR_IO, also if
+ * another process has the checkpoint open; SLC_ERR_DAMAGED if there are generations but none is
+ * valid; SLC_ERR_FORMAT if a file with the name of a generation is foreign; SLC_ERR_UNSUPPORTED. */
 enum slc_status slc_checkpoint_open(const struct slc_files *files,
                                     const char *folder,
                                     bool restart,
@@ -128,7 +128,8 @@ enum slc_status slc_checkpoint_discard(const struct slc_files *files,
                                        const char *folder,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* Returns the path of generation file 0 or 1, or NULL if out of memory. Owns: slc_free. */
+/* Returns the path of generation file 0 or 1, or NULL if out of memory. Ownership: release with
+ * slc_free. */
 char *slc_checkpoint_path(const char *folder, unsigned which);
 
 #endif

@@ -44,8 +44,8 @@ struct slc_tile_blob {
 
 struct slc_encoder;
 
-/* Creates an encoder. Scratch: about 3 MiB for 64-bit keys. Owns: slc_encoder_destroy, which
- * accepts NULL. */
+/* Creates an encoder. Scratch: about 3 MiB for 64-bit keys. Ownership: release with
+ * slc_encoder_destroy, which accepts NULL. */
 enum slc_status slc_encoder_create(const struct slc_key_layout *layout,
                                    enum slc_codec codec,
                                    struct slc_encoder **encoder,

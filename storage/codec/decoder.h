@@ -14,7 +14,8 @@
 struct slc_decoder;
 
 /* Creates a decoder that delivers values of `value_type`, regardless of their value form in the
- * file. Scratch: about 1 MiB plus one chunk. Owns: slc_decoder_destroy, which accepts NULL. */
+ * file. Scratch: about 1 MiB plus one chunk. Ownership: release with slc_decoder_destroy, which
+ * accepts NULL. */
 enum slc_status slc_decoder_create(const struct slc_layout_info *info,
                                    enum slc_value_type value_type,
                                    struct slc_decoder **decoder,

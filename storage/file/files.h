@@ -146,7 +146,7 @@ enum slc_status slc_file_replace(const struct slc_files *files,
                                  struct slc_error *err) SLC_NODISCARD;
 
 /* Reads a whole file of at most `limit_bytes` bytes into memory and appends a 0 byte that is not
- * counted. Owns: the caller frees *data with slc_free. */
+ * counted. Ownership: the caller frees *data with slc_free. */
 enum slc_status slc_file_load(const struct slc_files *files,
                               const char *path,
                               uint64_t limit_bytes,
@@ -165,10 +165,10 @@ enum slc_status
 slc_name_sync(const struct slc_files *files, const char *path, struct slc_error *err) SLC_NODISCARD;
 
 /* Returns the parent folder of a path without trailing slashes: "A/B/" -> "A", "B" -> ".", "/B" ->
- * "/". Returns NULL if out of memory. Owns: slc_free. */
+ * "/". Returns NULL if out of memory. Ownership: release with slc_free. */
 char *slc_path_parent(const char *path);
 
-/* Returns "FOLDER/NAME", or NULL if out of memory. Owns: slc_free. */
+/* Returns "FOLDER/NAME", or NULL if out of memory. Ownership: release with slc_free. */
 char *slc_path_join(const char *folder, const char *name);
 
 #endif

@@ -9,7 +9,8 @@
 
 /* Opens and locks the folder at `path`. If another run holds the lock, or has just moved or removed
  * the folder, sets *in_use and fails with the message `advice`. On a file system without locks,
- * locking always succeeds. Owns: slc_folder_unlock, also after an error. Errors: SLC_ERR_IO. */
+ * locking always succeeds. Ownership: release with slc_folder_unlock, also after an error. Errors:
+ * SLC_ERR_IO. */
 enum slc_status slc_folder_lock(const struct slc_files *files,
                                 const char *path,
                                 const char *advice,

@@ -27,8 +27,8 @@ struct slc_output {
     uint64_t written;
 };
 
-/* Creates PATH.tmp. `files` may be NULL. Owns: the caller ends the output with slc_output_commit or
- * slc_output_abandon, except after an error. */
+/* Creates PATH.tmp. `files` may be NULL. Ownership: the caller ends the output with
+ * slc_output_commit or slc_output_abandon, except after an error. */
 enum slc_status slc_output_open(struct slc_output *output,
                                 const struct slc_files *files,
                                 const char *path,

@@ -46,8 +46,9 @@ struct slc_output_ring_stats {
 /* Returns the bytes that slc_output_ring_create maps for its buffers. */
 uint64_t slc_output_ring_memory_bytes(uint32_t buffer_bytes, uint32_t buffer_count);
 
-/* Creates an empty PATH.tmp and starts the writing thread. Owns: slc_output_ring_destroy.
- * Errors: SLC_ERR_IO, SLC_ERR_MEMORY, SLC_ERR_SYSTEM; PATH.tmp is then removed. */
+/* Creates an empty PATH.tmp and starts the writing thread. Ownership: release with
+ * slc_output_ring_destroy. Errors: SLC_ERR_IO, SLC_ERR_MEMORY, SLC_ERR_SYSTEM; PATH.tmp is then
+ * removed. */
 enum slc_status slc_output_ring_create(const struct slc_output_ring_options *options,
                                        struct slc_output_ring **ring,
                                        struct slc_error *err) SLC_NODISCARD;

@@ -65,8 +65,9 @@ enum slc_status slc_stripe_list_encode(const struct slc_stripe_list *list,
                                        uint8_t **data,
                                        uint64_t *bytes,
                                        struct slc_error *err) SLC_NODISCARD;
-/* Decodes and checks a list. Owns: slc_stripe_list_clear, which accepts an all-zero list. Errors:
- * the statuses of FORMAT.md, section 12.1, with the offset of the field but not the file name. */
+/* Decodes and checks a list. Ownership: release with slc_stripe_list_clear, which accepts an
+ * all-zero list. Errors: the statuses of FORMAT.md, section 12.1, with the offset of the field but
+ * not the file name. */
 enum slc_status slc_stripe_list_decode(const uint8_t *data,
                                        uint64_t bytes,
                                        struct slc_stripe_list *list,
@@ -85,7 +86,7 @@ enum slc_status slc_stripe_header_check(const struct slc_stripe_shape *shape,
                                         struct slc_error *err) SLC_NODISCARD;
 
 /* Returns the path of stripe `ordinal` in `folder`, which is relative to the folder of `list_path`
- * unless it is absolute. Returns NULL if out of memory. Owns: slc_free. */
+ * unless it is absolute. Returns NULL if out of memory. Ownership: release with slc_free. */
 char *slc_stripe_path(const struct slc_stripe_shape *shape,
                       const char *list_path,
                       const char *folder,
@@ -99,7 +100,7 @@ enum slc_status slc_stripe_list_load(const struct slc_files *files,
                                      bool *found,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Opens the file at `path` if it is the complete stripe `ordinal`. Owns: files->close on *fd.
+/* Opens the file at `path` if it is the complete stripe `ordinal`. Ownership: files->close on *fd.
  * Errors: SLC_ERR_IO, SLC_ERR_DAMAGED (another stripe, or truncated), with the path of the file. */
 enum slc_status slc_stripe_open(const struct slc_files *files,
                                 const struct slc_stripe_shape *shape,

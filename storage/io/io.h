@@ -61,9 +61,9 @@ struct slc_io;
  * reads are direct, otherwise pread; files in tmpfs, for example, have no direct I/O. URING fails
  * if the system refuses io_uring; the message names the alternative. Memory: slot_count *
  * slot_bytes, which this call maps and registers; MMAP instead keeps up to this number of bytes of
- * the files resident. Owns: slc_io_close frees everything; it cancels requests in flight and waits
- * for them. MMAP handles SIGBUS while it is open (storage/io/map_guard.h). Errors: SLC_ERR_IO,
- * SLC_ERR_MEMORY, SLC_ERR_UNSUPPORTED, SLC_ERR_SYSTEM. */
+ * the files resident. Ownership: slc_io_close frees everything; it cancels requests in flight and
+ * waits for them. MMAP handles SIGBUS while it is open (storage/io/map_guard.h). Errors:
+ * SLC_ERR_IO, SLC_ERR_MEMORY, SLC_ERR_UNSUPPORTED, SLC_ERR_SYSTEM. */
 enum slc_status slc_io_open(enum slc_io_kind kind,
                             const struct slc_io_options *options,
                             struct slc_io **io,

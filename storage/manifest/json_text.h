@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 /* Parses `bytes` bytes of arbitrary text; rejects duplicate members of an object. Messages start
- * with `what`, for example "the manifest". Owns: the caller releases *ret_root. Errors: the status
- * `unsound`, with the line, if the text is not valid JSON; SLC_ERR_MEMORY. */
+ * with `what`, for example "the manifest". Ownership: the caller releases *ret_root. Errors: the
+ * status `unsound`, with the line, if the text is not valid JSON; SLC_ERR_MEMORY. */
 enum slc_status slc_json_read(const char *text,
                               uint64_t bytes,
                               const char *what,
@@ -36,7 +36,7 @@ void slc_json_begin(void);
 /* Checks that everything built since slc_json_begin is complete. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_json_whole(const char *what, struct slc_error *err) SLC_NODISCARD;
 
-/* Serializes `object` with line breaks, and numbers with 17 digits. Owns: the caller releases
+/* Serializes `object` with line breaks, and numbers with 17 digits. Ownership: the caller releases
  * *ret_text with free. Errors: SLC_ERR_MEMORY, also if memory ran out since slc_json_begin;
  * SLC_ERR_INPUT if `object` contains text that is not UTF-8. */
 enum slc_status slc_json_write(const json_t *object,

@@ -30,8 +30,8 @@ uint64_t slc_labels_memory_bytes(uint64_t length);
 /* Returns the size of the permutation file of a mode with `length` indices. */
 uint64_t slc_labels_file_bytes(uint64_t length);
 
-/* Allocates zeroed memory for 2 to SLC_LABELS_MAX_LENGTH labels. Owns: slc_labels_destroy, which
- * accepts an all-zero struct. */
+/* Allocates zeroed memory for 2 to SLC_LABELS_MAX_LENGTH labels. Ownership: release with
+ * slc_labels_destroy, which accepts an all-zero struct. */
 enum slc_status
 slc_labels_create(struct slc_labels *labels, uint64_t length, struct slc_error *err) SLC_NODISCARD;
 void slc_labels_destroy(struct slc_labels *labels);

@@ -28,8 +28,8 @@ struct slc_names_writer;
 uint64_t slc_names_memory_bytes(uint64_t count);
 
 /* Starts writing FOLDER/names-K.bin for `mode` (0-based). slc_names_writer_finish renames the file
- * to this name. `files` may be NULL. Owns: slc_names_writer_finish or slc_names_writer_abandon.
- * Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY. */
+ * to this name. `files` may be NULL. Ownership: release with slc_names_writer_finish or
+ * slc_names_writer_abandon. Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY. */
 enum slc_status slc_names_writer_open(const struct slc_files *files,
                                       const char *folder,
                                       unsigned mode,
@@ -56,9 +56,9 @@ void slc_names_writer_abandon(struct slc_names_writer *writer);
 
 struct slc_names;
 
-/* Opens a listed file in the store's folder. `files` may be NULL. Owns: slc_names_close, which
- * accepts NULL. Errors: SLC_ERR_DAMAGED, with the file, if the file is missing or differs from the
- * manifest; SLC_ERR_IO; SLC_ERR_MEMORY. */
+/* Opens a listed file in the store's folder. `files` may be NULL. Ownership: release with
+ * slc_names_close, which accepts NULL. Errors: SLC_ERR_DAMAGED, with the file, if the file is
+ * missing or differs from the manifest; SLC_ERR_IO; SLC_ERR_MEMORY. */
 enum slc_status slc_names_open(const struct slc_files *files,
                                const char *folder,
                                const struct slc_store_names *listed,

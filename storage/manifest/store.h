@@ -169,9 +169,9 @@ enum slc_status slc_store_open_listed(const struct slc_files *files,
                                       struct slc_error *err) SLC_NODISCARD;
 
 /* Opens the manifest and the `blco` layout and checks them against each other. Before reading the
- * index, rejects an index that needs more than `memory_bytes` (SLC_ERR_BUDGET). Owns:
- * slc_store_close, which accepts an all-zero struct. Errors: those of slc_manifest_read and
- * slc_store_open_listed. */
+ * index, rejects an index that needs more than `memory_bytes` (SLC_ERR_BUDGET). Ownership:
+ * release with slc_store_close, which accepts an all-zero struct. Errors: those of
+ * slc_manifest_read and slc_store_open_listed. */
 enum slc_status slc_store_open_within(const struct slc_files *files,
                                       const char *path,
                                       uint64_t memory_bytes,
@@ -185,7 +185,7 @@ enum slc_status slc_store_open(const struct slc_files *files,
 void slc_store_close(struct slc_store *store);
 
 /* Opens another layout of an open store. Checks it against the manifest, and that its content sum
- * uses the keys of `blco`. Owns: slc_reader_close on *reader.
+ * uses the keys of `blco`. Ownership: release with slc_reader_close on *reader.
  * Errors: SLC_ERR_USAGE if the store has no such layout (test with slc_manifest_find),
  * SLC_ERR_BUDGET like slc_store_open_within, and those of slc_store_open_listed. */
 enum slc_status slc_store_open_layout(const struct slc_store *store,
@@ -197,8 +197,8 @@ enum slc_status slc_store_open_layout(const struct slc_store *store,
 
 /* Opens a layout that stores the nonzeros of each fiber of `mode` together, in ascending key order
  * (slc_key_layout_fibers): `fiber-n` if the store has it, otherwise `blco` if its key order keeps
- * these fibers together. If there is no such layout, *reader is NULL. Owns: slc_store_close_layout
- * on *reader. Errors: those of slc_store_open_layout. */
+ * these fibers together. If there is no such layout, *reader is NULL. Ownership: release with
+ * slc_store_close_layout on *reader. Errors: those of slc_store_open_layout. */
 enum slc_status slc_store_open_fibers(const struct slc_store *store,
                                       unsigned mode,
                                       uint64_t memory_bytes,

@@ -65,13 +65,13 @@ enum slc_status slc_model_write(const struct slc_files *files,
 #define SLC_MODEL_WORK_BYTES (UINT64_C(640) << 10)
 
 /* slc_model_files returns the number of files of a model, slc_model_path the path of each file:
- * modes first, then lambda. The path is NULL if out of memory. Owns: slc_free. */
+ * modes first, then lambda. The path is NULL if out of memory. Ownership: release with slc_free. */
 unsigned slc_model_files(enum slc_model_form form, unsigned order);
 char *slc_model_path(enum slc_model_form form, const char *path, unsigned order, unsigned file);
 
 /* Reads mode-K.npy, dims[K] x rank, for every mode except `skip_mode` (SLC_MAX_ORDER skips none)
- * from a folder. If *rank is 0, sets it to the rank of the first file. Owns: the caller destroys
- * factors[0..N-1] (also after an error; factors that were not read are all-zero). */
+ * from a folder. If *rank is 0, sets it to the rank of the first file. Ownership: the caller
+ * destroys factors[0..N-1] (also after an error; factors that were not read are all-zero). */
 enum slc_status slc_model_read(const struct slc_files *files,
                                const char *folder,
                                enum slc_value_type type,

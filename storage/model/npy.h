@@ -27,7 +27,7 @@ enum slc_status slc_npy_write_vector(const struct slc_files *files,
  * states both shapes; an expected number of 0 accepts any number. If a number is not finite as
  * `type`, fails with SLC_ERR_INPUT and states its row and column. Allocates memory only after the
  * shape is known to match the file size.
- * Owns: the caller destroys *matrix. */
+ * Ownership: the caller destroys *matrix. */
 enum slc_status slc_npy_read(const struct slc_files *files,
                              const char *path,
                              enum slc_value_type type,
@@ -47,8 +47,8 @@ enum slc_status slc_npy_shape(const struct slc_files *files,
 /* An open array of any size, of which the caller reads a range of rows at a time. */
 struct slc_npy_rows;
 
-/* Opens an array and checks its shape. Owns: slc_npy_rows_close, which accepts NULL. Errors: those
- * of slc_npy_read. */
+/* Opens an array and checks its shape. Ownership: release with slc_npy_rows_close, which accepts
+ * NULL. Errors: those of slc_npy_read. */
 enum slc_status slc_npy_rows_open(const struct slc_files *files,
                                   const char *path,
                                   uint64_t expect_rows,

@@ -67,7 +67,8 @@ void slc_run_folder_of_model(const struct slc_model_view *model, struct slc_run_
 /* Sorts the 0-based numbers of all components by descending |weight|, then by ascending number. */
 void slc_run_folder_by_weight(const struct slc_run_folder *run, uint32_t *components);
 
-/* Returns "FOLDER/mode-K.npy", or NULL if out of memory; `mode` is 0-based. Owns: slc_free. */
+/* Returns "FOLDER/mode-K.npy", or NULL if out of memory; `mode` is 0-based. Ownership: release with
+ * slc_free. */
 char *slc_run_folder_factor(const char *folder, unsigned mode);
 
 #endif

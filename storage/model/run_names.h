@@ -27,9 +27,9 @@ struct slc_run_names {
 /* Opens the names of `store` or, if `store` is NULL, of the store recorded in run.json. A recorded
  * store that is missing, or whose modes are smaller than in the run, is not an error. A relative
  * path is looked up in the folder where the run was made, then in the current folder. If a store
- * with names is missing or has changed, logs this (slc_log). `files` may be NULL. Owns:
- * slc_run_names_close. Errors: those of slc_manifest_read and slc_names_open; SLC_ERR_INPUT if the
- * modes of `store` do not match the run. */
+ * with names is missing or has changed, logs this (slc_log). `files` may be NULL. Ownership:
+ * release with slc_run_names_close. Errors: those of slc_manifest_read and slc_names_open;
+ * SLC_ERR_INPUT if the modes of `store` do not match the run. */
 enum slc_status slc_run_names_open(const struct slc_files *files,
                                    const struct slc_run_folder *run,
                                    const char *store,

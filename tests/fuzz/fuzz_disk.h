@@ -24,7 +24,8 @@ struct fuzz_file {
     void (*seal)(const struct slc_files *disk, uint8_t *data, uint64_t bytes);
 };
 
-/* The disk at the moment that the input selects, with its changes. Owns: slc_recorded_destroy. */
+/* The disk at the moment that the input selects, with its changes. Ownership: release with
+ * slc_recorded_destroy. */
 struct slc_recorded *fuzz_disk_at(const struct slc_recorded *done,
                                   const struct fuzz_file *files,
                                   size_t count,

@@ -64,7 +64,8 @@ struct slc_crash_report {
 };
 
 /* Runs the operation on a prepared disk; sync `ignored` does nothing (recorded_files.h). Returns
- * NULL if the operation fails, and prints the error. Owns: slc_recorded_destroy. */
+ * NULL if the operation fails, and prints the error. Ownership: release with slc_recorded_destroy.
+ */
 struct slc_recorded *slc_crash_record(const struct slc_crash_operation *operation,
                                       uint64_t ignored);
 

@@ -10,8 +10,8 @@ struct slc_kept_state {
     unsigned char *data[SLC_MTTKRP_REGIONS];
 };
 
-/* Copies the sums of the backend's job. Owns: slc_kept_state_free, which accepts a
- * zero-initialized state. Fails the test on errors. */
+/* Copies the sums of the backend's job. Ownership: release with slc_kept_state_free, which accepts
+ * a zero-initialized state. Fails the test on errors. */
 void slc_kept_state_take(struct slc_kept_state *kept, struct slc_backend *backend);
 void slc_kept_state_free(struct slc_kept_state *kept);
 

@@ -46,7 +46,8 @@ void slc_made_tensor_create(struct slc_made_tensor *tensor,
                             enum slc_made_values values,
                             uint64_t seed);
 /* The same nonzeros with keys that have the fiber run `run`, in the order of these keys; content
- * sums do not change. Ends the program if memory runs out. Owns: slc_made_tensor_destroy. */
+ * sums do not change. Ends the program if memory runs out. Ownership: release with
+ * slc_made_tensor_destroy. */
 void slc_made_tensor_rekey(const struct slc_made_tensor *tensor,
                            struct slc_fiber_run run,
                            struct slc_made_tensor *other);

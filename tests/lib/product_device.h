@@ -19,7 +19,7 @@ struct product_device_counts {
 };
 
 /* `memory_bytes`: limit of product_open; `late_us`: largest random delay of a tile. Ends the
- * program if memory runs out. Owns: its destroy, by the table. */
+ * program if memory runs out. Ownership: its destroy, by the table. */
 struct slc_device *product_device_create(uint64_t memory_bytes, unsigned late_us);
 
 /* Only while no lane is in use. */

@@ -29,7 +29,8 @@ struct slc_key_tables {
     uint64_t *memory;
 };
 
-/* Owns: slc_key_tables_destroy, which accepts an all-zero struct. Errors: SLC_ERR_MEMORY. */
+/* Ownership: release with slc_key_tables_destroy, which accepts an all-zero struct. Errors:
+ * SLC_ERR_MEMORY. */
 enum slc_status slc_key_tables_init(struct slc_key_tables *tables,
                                     const struct slc_key_layout *layout,
                                     struct slc_error *err) SLC_NODISCARD;

@@ -29,8 +29,8 @@ struct slc_recoder {
 
 /* Prepares conversion from keys of `from` under base `from_base` to keys of `to` under `to_base`.
  * `tables`: key tables of `to`, borrowed. Bits that do not fit `to` are lost: the caller must have
- * checked the sizes. Owns: slc_recoder_destroy, which accepts an all-zero struct. Errors:
- * SLC_ERR_MEMORY. */
+ * checked the sizes. Ownership: release with slc_recoder_destroy, which accepts an all-zero struct.
+ * Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_recoder_init(struct slc_recoder *recoder,
                                  const struct slc_key_layout *from,
                                  uint64_t from_base,

@@ -31,8 +31,8 @@ struct slc_splitters {
 
 /* Chooses at most buckets - 1 splitters from `rows` (count x order coordinates; sorted in place),
  * in key order under the fiber run `run`. Equal splitters are merged, so frequent coordinates
- * reduce the number of splitters. Owns: slc_splitters_destroy, which accepts an all-zero struct.
- * Errors: SLC_ERR_MEMORY. */
+ * reduce the number of splitters. Ownership: release with slc_splitters_destroy, which accepts an
+ * all-zero struct. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_splitters_choose(struct slc_splitters *splitters,
                                      unsigned order,
                                      struct slc_fiber_run run,
@@ -54,8 +54,8 @@ struct slc_splitter_keys {
     uint16_t cell_start[SLC_SPLITTER_CELLS + 1]; /* number of splitters below each cell */
 };
 
-/* `layout`: must fit every splitter. Owns: slc_splitter_keys_destroy, which accepts an all-zero
- * struct. Errors: SLC_ERR_MEMORY. */
+/* `layout`: must fit every splitter. Ownership: release with slc_splitter_keys_destroy, which
+ * accepts an all-zero struct. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_splitter_keys_init(struct slc_splitter_keys *keys,
                                        const struct slc_splitters *splitters,
                                        const struct slc_key_layout *layout,

@@ -29,7 +29,8 @@ struct slc_read_ahead;
 /* A request for the chunks of one bucket. */
 struct slc_read_request;
 
-/* Starts the thread. Owns: slc_read_ahead_destroy. Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM. */
+/* Starts the thread. Ownership: release with slc_read_ahead_destroy. Errors: SLC_ERR_MEMORY,
+ * SLC_ERR_SYSTEM. */
 enum slc_status slc_read_ahead_create(const struct slc_read_ahead_options *options,
                                       struct slc_read_ahead **ahead,
                                       struct slc_error *err) SLC_NODISCARD;

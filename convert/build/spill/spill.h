@@ -55,9 +55,10 @@ enum { SLC_SPILL_SEGMENTS_MIN = 3 };
 
 struct slc_spill;
 
-/* Creates a stream. Memory: segment_count * segment_bytes, which this call maps. Owns:
- * slc_spill_destroy. If the file is kept, `extent` must come from a commit of this file, or have no
- * segments. Errors: SLC_ERR_DAMAGED if a kept file is missing or shorter than its extent. */
+/* Creates a stream. Memory: segment_count * segment_bytes, which this call maps. Ownership:
+ * release with slc_spill_destroy. If the file is kept, `extent` must come from a commit of this
+ * file, or have no segments. Errors: SLC_ERR_DAMAGED if a kept file is missing or shorter than its
+ * extent. */
 enum slc_status slc_spill_create(const struct slc_spill_options *options,
                                  struct slc_spill **spill,
                                  struct slc_error *err) SLC_NODISCARD;

@@ -114,8 +114,8 @@ struct slc_binary_request {
 
 /* Opens a binary input of the requested dialect as a row source and fills in the header. Borrows
  * the input and the header. *spooled_bytes is the size of the temporary file, or 0 without such a
- * file. Ownership: slc_row_source_close. Errors: those of slc_binary_header, slc_spool_create and
- * slc_spool_append. */
+ * file. Ownership: release with slc_row_source_close. Errors: those of slc_binary_header,
+ * slc_spool_create and slc_spool_append. */
 enum slc_status slc_binary_open(const struct slc_binary_request *request,
                                 struct slc_text_header *header,
                                 struct slc_row_source **source,

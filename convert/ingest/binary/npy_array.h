@@ -70,9 +70,9 @@ enum slc_status slc_npz_read(const struct slc_bytes_view *file,
  * operations. Internal to zip_member.c and npz.c. */
 struct slc_zip;
 
-/* Opens a .zip file. Ownership: slc_zip_close, which accepts NULL. Errors: SLC_ERR_INPUT for a file
- * that is not a .zip file or has more members than any .npz file of a tensor; without this limit
- * the list of members would need unbounded memory. */
+/* Opens a .zip file. Ownership: release with slc_zip_close, which accepts NULL. Errors:
+ * SLC_ERR_INPUT for a file that is not a .zip file or has more members than any .npz file of a
+ * tensor; without this limit the list of members would need unbounded memory. */
 enum slc_status slc_zip_open(const struct slc_bytes_view *file,
                              struct slc_zip **zip,
                              struct slc_error *err) SLC_NODISCARD;

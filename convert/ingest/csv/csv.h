@@ -48,11 +48,11 @@ struct slc_csv_report {
     uint64_t memory_bytes;
 };
 
-/* Reads the table. Borrows the specification and the header. Ownership: slc_csv_destroy, called
- * after slc_row_source_close. Errors: SLC_ERR_INPUT for a faulty field, with file, line and column,
- * the name of the table column and the text of the field; SLC_ERR_USAGE if a column is missing,
- * with the most similar column; SLC_ERR_INPUT if the names of the old store do not determine its
- * strings; SLC_ERR_BUDGET; errors of file operations. */
+/* Reads the table. Borrows the specification and the header. Ownership: release with
+ * slc_csv_destroy, called after slc_row_source_close. Errors: SLC_ERR_INPUT for a faulty field,
+ * with file, line and column, the name of the table column and the text of the field; SLC_ERR_USAGE
+ * if a column is missing, with the most similar column; SLC_ERR_INPUT if the names of the old store
+ * do not determine its strings; SLC_ERR_BUDGET; errors of file operations. */
 enum slc_status slc_csv_open(const struct slc_csv_request *request,
                              struct slc_text_header *header,
                              struct slc_csv **csv,

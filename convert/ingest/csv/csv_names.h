@@ -34,8 +34,8 @@ enum {
     SLC_DICTIONARY_STRING_BYTES = 16 /* minimum bytes of the hash table per string */
 };
 
-/* Creates an empty dictionary. Ownership: slc_dictionary_destroy, which accepts NULL. Errors: those
- * of slc_spool_create; SLC_ERR_BUDGET. */
+/* Creates an empty dictionary. Ownership: release with slc_dictionary_destroy, which accepts NULL.
+ * Errors: those of slc_spool_create; SLC_ERR_BUDGET. */
 enum slc_status slc_dictionary_create(const struct slc_dictionary_options *options,
                                       struct slc_dictionary **dictionary,
                                       struct slc_error *err) SLC_NODISCARD;

@@ -99,8 +99,8 @@ struct slc_csv_part {
 
 /* Returns the memory of a part, including its text if `text_bytes` is not 0. */
 uint64_t slc_csv_part_bytes(size_t text_bytes);
-/* Creates a part. If `text_bytes` is 0, the caller sets its text. Ownership: slc_csv_part_destroy.
- * Errors: SLC_ERR_MEMORY. */
+/* Creates a part. If `text_bytes` is 0, the caller sets its text. Ownership: release with
+ * slc_csv_part_destroy. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_csv_part_create(const struct slc_csv_table *table,
                                     size_t text_bytes,
                                     struct slc_csv_part *part,

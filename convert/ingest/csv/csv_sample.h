@@ -34,9 +34,10 @@ struct slc_csv_sample {
 };
 
 /* Reads about `bytes` bytes of the input. Afterwards the input can only be closed. Ownership:
- * slc_csv_sample_destroy, also after an error. Memory: 3 MiB, 512 KiB per column of strings, and 8
- * bytes per index and value of at most 65,536 rows. Errors: those of slc_csv_open for the header;
- * the first fault, as SLC_ERR_INPUT, if no piece has a valid row; those of file operations. */
+ * release with slc_csv_sample_destroy, also after an error. Memory: 3 MiB, 512 KiB per column of
+ * strings, and 8 bytes per index and value of at most 65,536 rows. Errors: those of slc_csv_open
+ * for the header; the first fault, as SLC_ERR_INPUT, if no piece has a valid row; those of file
+ * operations. */
 enum slc_status slc_csv_sample(const struct slc_csv_request *request,
                                uint64_t bytes,
                                struct slc_csv_sample *sample,

@@ -26,8 +26,8 @@ struct slc_input_info {
 };
 
 /* Opens the file `path`, or standard input if `path` is "-". An empty file can be opened; its first
- * piece is empty. Ownership: slc_input_close, which accepts NULL. Errors: SLC_ERR_IO; SLC_ERR_INPUT
- * for a folder or a damaged compressed stream. */
+ * piece is empty. Ownership: release with slc_input_close, which accepts NULL. Errors: SLC_ERR_IO;
+ * SLC_ERR_INPUT for a folder or a damaged compressed stream. */
 enum slc_status slc_input_open(const struct slc_files *files,
                                const char *path,
                                struct slc_input **input,

@@ -89,8 +89,8 @@ struct slc_input_decoder {
 };
 
 /* Allocates a decoder of `bytes` bytes, whose first member is a struct slc_input_decoder; all other
- * members are zero. Ownership: slc_free. Returns NULL and records SLC_ERR_MEMORY if there is no
- * memory. */
+ * members are zero. Ownership: release with slc_free. Returns NULL and records SLC_ERR_MEMORY if
+ * there is no memory. */
 void *slc_input_decoder_create(size_t bytes,
                                struct slc_input_source *source,
                                const struct slc_input_decoder *first,

@@ -17,8 +17,8 @@ struct slc_spool_options {
 
 struct slc_spool;
 
-/* Creates an empty file. Ownership: slc_spool_destroy, which accepts NULL. Errors: SLC_ERR_IO,
- * SLC_ERR_NOSPACE, SLC_ERR_MEMORY. */
+/* Creates an empty file. Ownership: release with slc_spool_destroy, which accepts NULL. Errors:
+ * SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY. */
 enum slc_status slc_spool_create(const struct slc_spool_options *options,
                                  struct slc_spool **spool,
                                  struct slc_error *err) SLC_NODISCARD;

@@ -23,8 +23,9 @@ struct slc_name_maps {
 
 /* Adds the maps of `where` to `maps`, which is all-zero before the first call. `where` is a folder
  * with files mode-K-TITLE.map or mode-K.map (.gz, .xz and so on may follow), or K=FILE for mode K;
- * K starts at 1. `files` may be NULL. Ownership: slc_name_maps_destroy, also after an error.
- * Errors: SLC_ERR_USAGE if a mode has two maps or a folder has no map; those of slc_input_open. */
+ * K starts at 1. `files` may be NULL. Ownership: release with slc_name_maps_destroy, also after an
+ * error. Errors: SLC_ERR_USAGE if a mode has two maps or a folder has no map; those of
+ * slc_input_open. */
 enum slc_status slc_name_maps_add(struct slc_name_maps *maps,
                                   const struct slc_files *files,
                                   const char *where,

@@ -40,7 +40,7 @@ uint64_t
 slc_text_field_column(const char *text, size_t bytes, size_t line_start, unsigned field_index);
 
 /* Creates a row source of the text of `input`. Borrows the input and the header. Ownership:
- * slc_row_source_close. */
+ * release with slc_row_source_close. */
 enum slc_status slc_text_source_open(struct slc_input *input,
                                      const struct slc_text_header *header,
                                      struct slc_row_source **source,

@@ -72,7 +72,7 @@ static void run_watched(struct problem *problem, const struct slc_mttkrp_job *jo
     backend->ops->destroy(backend);
 }
 
-/* The bits of an uninterrupted job; Owns: free. */
+/* The bits of an uninterrupted job; Ownership: free. */
 static unsigned char *run_whole(struct problem *problem, const struct slc_mttkrp_job *job)
 {
     const struct slc_matrix *output = &problem->out.output;

@@ -34,7 +34,7 @@ struct fake_counts {
     atomic_uint wrongs; /* violations of the contract */
 };
 
-/* Ends the program if memory runs out. Owns: its destroy, by the table. */
+/* Ends the program if memory runs out. Ownership: its destroy, by the table. */
 struct slc_device *fake_create(const struct fake_options *options);
 
 /* Sets add_us. */
