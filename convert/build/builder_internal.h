@@ -142,8 +142,8 @@ enum slc_status slc_build_queue_push(struct slc_build_queue *queue,
                                      uint32_t count,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Returns the next bucket; NULL at the end. The bucket stays in its level until `next` of that
- * level advances. */
+/* Returns the next bucket; NULL at the end. The bucket stays in its level; to remove it, call
+ * slc_build_queue_next. */
 struct slc_bucket *slc_build_queue_front(struct slc_build_queue *queue);
 /* Removes the next bucket and copies it to *bucket. Returns false at the end, or if the bucket does
  * not fit an area of `area_bytes`. */

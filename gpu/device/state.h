@@ -142,7 +142,8 @@ struct slc_gpu {
     uint64_t peers_tried; /* bit p is set if peer access to the device with ordinal p was tried */
     struct slc_gpu_job job;
     struct slc_gpu_product *product; /* NULL if the device is not open for tiles */
-    struct slc_device_stats stats;   /* statistics without the counts of lanes */
+    struct slc_device_stats
+        stats; /* statistics; the counts in lanes[l].stats are added when they are read */
 };
 
 static inline struct slc_gpu *slc_gpu_of(struct slc_device *device)

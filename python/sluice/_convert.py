@@ -13,7 +13,7 @@ from . import _structs as c
 from ._errors import UsageError
 from ._library import LIB, Progress, Run, options, path_bytes, pointer, size
 from ._options import (CODECS, DISTRIBUTIONS, DUPLICATES, FORMATS, MISSING, RELABELS, VALUES, Fibers, Labels, PathLike, choose,
-                       index_base as first_index, set_fibers, set_label_files, set_sort_limits)
+                       index_base as first_index, plain, set_fibers, set_label_files, set_sort_limits)
 from ._tensor import Tensor
 
 PIECE = 1 << 20  # number of nonzeros that are converted to the library's types at a time
@@ -34,6 +34,22 @@ def _options(run: Run, shape: Optional[Sequence[int]], index_base: Optional[int]
     known.output.codec, known.output.relabel = choose("codec", CODECS, codec), choose("relabel", RELABELS, relabel)
     known.output.overwrite, known.run.threads, known.run.memory_bytes = overwrite, threads, size(memory)
     return known
+
+
+def _doubles(values: np.ndarray) -> np.ndarray:
+    """Returns the values as doubles; rejects values that would be rounded."""
+    doubles = np.ascontiguousarray(values, dtype=np.float64)
+    if values.dtype.kind in "iu" and values.dtype.itemsize == 8:
+        large = values[(values > 1 << 53) | (values < -(1 << 53))] if values.dtype.kind == "i" else values[values > 1 << 53]
+        rounded = [one for one in large.tolist() if int(float(one)) != one]
+    elif values.dtype.kind == "f" and values.dtype.itemsize > 8:
+        rounded = values[np.isfinite(values) & (doubles.astype(values.dtype) != values)]
+    else:
+        return doubles
+    if len(rounded) > 0:
+        raise UsageError(f"value {rounded[0]} has more than the 53 significant bits of a double; "
+                         "round the values first (.astype(float))")
+    return doubles
 
 
 def _push(run: Run, output: PathLike, coords: Sequence[np.ndarray], values: np.ndarray, known: c.BuilderOptions,
@@ -69,7 +85,7 @@ def _push(run: Run, output: PathLike, coords: Sequence[np.ndarray], values: np.n
     try:
         for at in range(0, len(values), PIECE):
             columns = [np.ascontiguousarray(column[at:at + PIECE], dtype=np.uint64) for column in coords]
-            piece = np.ascontiguousarray(values[at:at + PIECE], dtype=np.float64)
+            piece = _doubles(values[at:at + PIECE])
             pointers = (c_void_p * len(columns))(*(pointer(column) for column in columns))
             run.call("sluice_builder_push", builder, c_uint64(len(piece)), pointers, pointer(piece))
     except BaseException:
@@ -205,8 +221,8 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
         raise UsageError(f"{type(source).__name__} is not a supported sparse array, and coordinates need values: "
                          "convert(coords, output, values)")
     elif not of_file:
-        coords = [np.asarray(column) for column in source]
-        values = np.asarray(values)
+        coords = [plain(column, f"the indices of mode {n}") for n, column in enumerate(source)]
+        values = plain(values, "the values")
     run = Run()
     known = _options(run, shape, index_base, duplicates, codec, value, relabel, fibers, overwrite, threads, memory,
                      progress, c.ConvertOptions if of_file else c.BuilderOptions)

@@ -7,6 +7,8 @@ import os
 from dataclasses import dataclass
 from typing import Any, Dict, Optional, Sequence, Union
 
+import numpy as np
+
 from . import _structs as c
 from ._errors import UsageError
 from ._library import Progress, Run, options, size
@@ -36,6 +38,13 @@ IOS = {"auto": 0, "uring": 1, "pread": 2, "mmap": 3}
 CHOICES = {"copies": {"auto": 0, "never": 1, "always": 2}, "layouts": {"auto": 0, "blco": 1, "sorted": 2},
            "passes": {"auto": 0, "plain": 1, "fused": 2}, "pin": {"auto": 0, "never": 1, "always": 2},
            "schedule": {"auto": 0, "largest": 1, "file": 2}}
+
+
+def plain(array: Any, what: str) -> np.ndarray:
+    """Returns an array without a mask."""
+    if np.ma.is_masked(array):
+        raise UsageError(f"masked elements in {what}: remove them (numpy.ma.compressed) or fill them (filled)")
+    return np.asarray(array)
 
 
 def choose(name: str, choices: Dict[Any, int], given: Any) -> int:

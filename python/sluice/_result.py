@@ -14,7 +14,7 @@ import numpy as np
 from . import _structs as c
 from ._errors import UsageError
 from ._library import LIB, Progress, Run, call, options, path_bytes, pointer, size
-from ._options import FORMATS, MODELS, choose, index_base as first_index
+from ._options import FORMATS, MODELS, choose, index_base as first_index, plain
 
 STOPS = ("tol", "iterations", "time", "stopped")
 
@@ -190,7 +190,7 @@ class Result:
         `coords` is an array with one row per mode, or a list with one array per mode; indices start
         at 0. During the call, the library has a copy of the factors in memory.
         """
-        columns = [np.asarray(column) for column in coords]
+        columns = [plain(column, f"the indices of mode {n}") for n, column in enumerate(coords)]
         if len(columns) != len(self.factors) or any(column.shape != columns[0].shape or column.ndim != 1
                                                     for column in columns):
             raise UsageError(f"coordinates have the shapes {[column.shape for column in columns]}; expected "

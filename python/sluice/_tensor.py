@@ -14,7 +14,7 @@ import numpy as np
 from . import _structs as c
 from ._errors import Interrupted, UsageError
 from ._library import LIB, Progress, Run, call, options, path_bytes, pointer
-from ._options import (CODECS, CONSISTENCIES, RELABELS, Device, Fibers, PathLike, choose, compute, set_fibers,
+from ._options import (CODECS, CONSISTENCIES, RELABELS, Device, Fibers, PathLike, choose, compute, plain, set_fibers,
                        set_sort_limits)
 from ._result import Iteration, Result, save
 from ._stored import Stored
@@ -22,7 +22,10 @@ from ._sweep import Sweep, SweepRun, run_sweep
 
 
 def _matrix(given: Any, rows: int, what: str) -> np.ndarray:
-    out = np.ascontiguousarray(given, dtype=np.float64)
+    matrix = plain(given, what)
+    if matrix.dtype.kind == "c":
+        raise UsageError(f"{what} has complex elements; expected real numbers")
+    out = np.ascontiguousarray(matrix, dtype=np.float64)
     if out.ndim != 2 or out.shape[0] != rows:
         raise UsageError(f"{what} has the shape {out.shape}; expected a matrix of {rows} rows")
     return out

@@ -105,6 +105,19 @@ def arrays(folder):
     fails(sluice.UsageError, "below 0", sluice.convert, -coords, os.path.join(folder, "x.slc"), values)
     fails(sluice.UsageError, "integers", sluice.convert, coords + 0.5, os.path.join(folder, "x.slc"), values)
     fails(sluice.UsageError, "real numbers", sluice.convert, coords, os.path.join(folder, "x.slc"), values * 1j)
+    masked = np.ma.masked_equal(values, 3)
+    fails(sluice.UsageError, "masked elements in the values", sluice.convert, coords, os.path.join(folder, "x.slc"), masked)
+    fails(sluice.UsageError, "masked elements in the indices of mode 1", sluice.convert,
+          [coords[0], np.ma.masked_equal(coords[1], 59), coords[2]], os.path.join(folder, "x.slc"), values)
+    unmasked = sluice.convert(coords, os.path.join(folder, "unmasked.slc"), np.ma.array(values))
+    check(np.array_equal(dense(unmasked, folder), want), "an array whose mask is empty")
+    for kind, wide in ((np.int64, 2**53 + 1), (np.int64, -2**53 - 1), (np.uint64, 2**64 - 1), (np.longdouble, np.longdouble(1) + np.longdouble(2)**-60)):
+        many = np.full(5000, 1, dtype=kind)
+        many[4999] = wide
+        fails(sluice.UsageError, "53 significant bits", sluice.convert, coords, os.path.join(folder, "x.slc"), many)
+        many[4999] = 2**60 if kind != np.longdouble else 0.1
+        if kind != np.longdouble:
+            sluice.convert(coords, os.path.join(folder, "wide.slc"), many, overwrite=True)
     fails(sluice.UsageError, "need values", sluice.convert, want, os.path.join(folder, "x.slc"))
     fails(sluice.UsageError, "NoneType is not a supported sparse array", sluice.convert, None, os.path.join(folder, "x.slc"))
     fails(sluice.InputError, "entry 0", sluice.convert, coords, os.path.join(folder, "x.slc"), values, shape=(9, 9, 9))
@@ -348,6 +361,8 @@ def callbacks(folder):
 
     fails(LookupError, "burst", tensor.cpd, 3, 8, callback=burst)
     start = [np.random.default_rng(n).random((rows, 3)) for n, rows in enumerate(tensor.shape)]
+    fails(sluice.UsageError, "the initial matrix of mode 1 has complex elements", tensor.cpd, 3, 1, init=[start[0], start[1] * 1j, start[2]])
+    fails(sluice.UsageError, "masked elements in the initial matrix of mode 0", tensor.cpd, 3, 1, init=[np.ma.masked_less(start[0], 0.5), *start[1:]])
     check(abs(tensor.cpd(3, 30, init=start).fit - tensor.cpd(3, 30, init=start, threads=1).fit) < 1e-10, "a start")
 
 

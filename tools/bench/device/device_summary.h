@@ -1,6 +1,6 @@
-/* Computes the summary of `bench device` with the figures of the papers on MTTKRP (BLCO, AMPED,
- * GenTen): times over all modes, ratios to sluice, rates by a byte model, and the cost of
- * streaming, of building forms and of several devices.
+/* Computes the summary of `bench device`: the quantities that papers on MTTKRP report (BLCO, AMPED,
+ * GenTen), that is, times over all modes, ratios to sluice, rates by a byte model, and the cost of
+ * streaming, of building the data of a kernel, and of several devices.
  *
  * All figures are computed from the rows of the JSON record. If a member is missing, the figures
  * that need it are null. */
