@@ -97,13 +97,20 @@ def large(folder):
 
 
 def powers(folder):
-    """Bounds of log() are powers of the base, rounded to the 12 digits that their names show."""
-    for base in ("1.1", "10", "2", "1.000001", "7.3"):
-        bound = [Decimal(f"{float(base) ** k:.12g}") for k in range(-40, 41)]
-        texts = [format(value, "f") for edge in bound for value in (edge, edge * (1 - Decimal("1e-13")), edge * (1 + Decimal("1e-13")))]
-        for text, name in zip(texts, converted(folder, f"log(x,{base})", texts)):
-            low, high = bounds(name)
-            check(low <= Decimal(repr(float(text))) < high, f"log(x,{base}) of {text} is {name}")
+    """Bounds of log() are powers of the base, rounded to 12 digits unless the base is an integer; a number is in
+    the bin of its own power."""
+    for base, most in (("1.1", 40), ("10", 100), ("2", 100), ("3", 60), ("16", 50), ("1024", 19), ("1.000001", 40), ("7.3", 40)):
+        whole = base.isdigit()
+        bound = [Decimal(base) ** k if whole else Decimal(f"{float(base) ** k:.12g}") for k in range(-most, most + 1)]
+        near = Decimal("1e-13") if base != "1.000001" else Decimal("1e-12")
+        texts = [format(value, "f") for edge in bound for value in (edge, edge * (1 - near), edge * (1 + near))]
+        names = converted(folder, f"log(x,{base})", texts)
+        for text, name in zip(texts, names):
+            low, high = map(float, bounds(name))
+            check(low <= float(text) < high, f"log(x,{base}) of {text} is {name}")
+        if whole:  # the number of the bin is the exponent
+            check(len(set(names)) == 2 * most + 2, f"{base}: {len(set(names))} bins")
+            check(all(abs(bounds(name)[0] / edge - 1) < Decimal("1e-15") for name, edge in zip(names[::3], bound)), base)
     check(converted(folder, "log(x,1.1)", ["1.21"]) == ["[1.21, 1.331)"], "1.1 squared")
     _, said = sluice("convert", os.path.join(folder, "t.csv"), os.path.join(folder, "n.slc"), "--columns", "log(x,1.0000001)", status=2)
     check("from 1.000001 to 1000000" in said, said)

@@ -141,7 +141,7 @@ def refused(folder):
             ("o,n\na,1\n".encode("utf-16").decode("latin-1"), "o", ("UTF-16",), 3),
             ("o,n\na,4611686018427387904\n", "int(n)", ("bad.csv:2:3", "2^62"), 3),
             ("o,n\na,1\n", "bin(n,1e-300)", ("bad.csv:2:3", "increase WIDTH"), 3),
-            ("o,n\na,-1\n", "log(n)", ("bad.csv:2:3", "above 0"), 3),
+            ("o,n\na,-1\n", "log(n)", ("bad.csv:2:3", "from 2.3e-308"), 3),
             ("o,n\na,1\n", "bin(n,0)", ("item 1 of the columns", "WIDTH"), 2),
             ("o,n\na,1\n", "o,log(n,1)", ("item 2 of the columns", "BASE", "from 1.000001"), 2),
             ("o,o\na,1\n", "o", ("more than one column 'o'",), 2),

@@ -221,7 +221,8 @@ def foreign(folder):
     for data, part in ((b"PAR1\x15\x04\0", "a Parquet file; save it as CSV"), (b"ARROW1\0\0", "an Arrow file (Feather)"),
                        (b"\xff\xff\xff\xff\x10\0\0\0", "an Arrow stream"), (b"\x89HDF\r\n\x1a\n\0", "an HDF5 file"),
                        (b"MATLAB 5.0 MAT-file\0", "a MAT-file"), (b'[{"a": 1}]', "a JSON file"), (b'\n{"a": [1]}', "a JSON file"),
-                       ("a,b\n".encode("utf-16"), "a UTF-16 text; convert it to UTF-8"), (b"SQLite format 3\0", "an SQLite database"),
+                       ("a,b\n".encode("utf-16"), "a UTF-16 text; convert it to UTF-8"), ("a\n".encode("utf-32"), "a UTF-32 text"),
+                       (b"MATLAB 7.3 MAT-file\0", "a MAT-file"), (b"\x80\x02]q\0", "a Python pickle"), (b"[[1, 2], [3, 4]]", "a JSON file"), (b"SQLite format 3\0", "an SQLite database"),
                        (zipped + b"[Content_Types].xml", "an Excel file"), (zipped + b"a.csv", "a ZIP archive")):
         path = os.path.join(folder, "other")
         for name, content in ((path, data), (path + ".gz", gzip.compress(data))):
@@ -232,10 +233,11 @@ def foreign(folder):
                     continue  # an .npz file; names may be JSON
                 _, said = sluice("convert", *arguments, os.path.join(folder, "o.slc"), status=3)
                 check(part in said and os.path.basename(name) in said, f"{arguments}: {said}")
-    for head in ("ORCID", "PAR10", "ARROW1", "%PDF-", "[a]", "{a}"):
+    for head in ("ORCID", "PAR10", "ARROW1", "%PDF-1.4", "[a]", "{a}", "[[x]]", "[{x}]", '[\t[\t5'):
         with open(path, "w", encoding="ascii") as file:
-            file.write(f"{head},x\n1,2\n")
-        sluice("convert", path, os.path.join(folder, "o.slc"), "--columns", f'"{head}",x', "--overwrite", "-q")
+            file.write(f"{head}\n(\t)\t3\n" if "\t" in head else f"{head},x\n1,2\n")
+        sluice("convert", path, os.path.join(folder, "o.slc"), "--columns", "1,2" if "\t" in head else f'"{head}",x', "--overwrite", "-q",
+               *(("--no-header", "--delimiter", "tab", "--missing", "name") if "\t" in head else ()))
 
 
 def variants(folder):
@@ -251,6 +253,8 @@ def variants(folder):
     mlir = "; extended FROSTT format\n;; written by MLIR\n3 2\n2 3 4\n; rows\n" + GOOD
     check(converted(mlir) == rows and converted(mlir.replace("\n", "\r\n")) == rows, "MLIR")
     check(converted(mlir.split("\n", 1)[1], "--format", "frostt-ext") == rows, "MLIR without its first comment")
+    check(converted("\n# empty lines\n\n%%MatrixMarket matrix coordinate real general\n2 3 1\n2 3 1.5\n") ==
+          converted("%%MatrixMarket matrix coordinate real general\n2 3 1\n2 3 1.5\n"), "empty lines before the banner")
     market = "  %%MatrixMarket matrix coordinate real general\n2 3 1\n2 3 1.5\n"
     check(converted(market) == converted(market.strip() + "\n"), "blanks before the banner")
     check(converted(b"\xef\xbb\xbf" + GOOD.encode()) == converted(GOOD), "a byte order mark")

@@ -295,14 +295,22 @@ static void add_old_bins(struct opening *opening)
 /* Warns about times that are probably not seconds since 1970: all times on the first days of 1970
  * are often prices or counts, and 19000101 to 21001231, read as seconds, are from August to
  * September 1970. */
-static void check_days(const struct slc_csv_item *item, const struct slc_time_range *days)
+static void
+check_days(const struct slc_csv_spec *spec, unsigned m, const struct slc_time_range *days)
 {
+    const struct slc_csv_item *item = &spec->items[m];
     enum { DATES_FIRST = 19000101 / 86400, DATES_LAST = 21001231 / 86400 };
     const bool dates = days->first >= DATES_FIRST && days->last <= DATES_LAST;
     char first[SLC_TIME_NAME_BYTES], last[SLC_TIME_NAME_BYTES];
 
     if (days->first > days->last || (!dates && (days->first < -1 || days->last > 1))) {
         return;
+    }
+    for (unsigned n = 0; n < m; n++) {
+        if (spec->items[n].rule == SLC_CSV_TIME &&
+            strcmp(spec->items[n].column, item->column) == 0) {
+            return; /* warned before */
+        }
     }
     (void)slc_time_name(SLC_TIME_DATE, days->first, first);
     (void)slc_time_name(SLC_TIME_DATE, days->last, last);
@@ -327,7 +335,7 @@ static enum slc_status set_modes(struct opening *opening, struct slc_error *err)
     }
     for (unsigned m = 0; m < csv->spec->order && status == SLC_OK; m++) {
         const struct slc_csv_item *item = &csv->spec->items[m];
-        check_days(item, &opening->reading.days[m]);
+        check_days(csv->spec, m, &opening->reading.days[m]);
         const uint64_t span =
             (uint64_t)opening->reading.highest[m] - (uint64_t)opening->reading.lowest[m] + 1;
 

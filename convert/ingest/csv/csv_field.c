@@ -4,21 +4,16 @@
 
 #include <math.h>
 
-enum { NUMBER_BYTES = 64 /* maximum length of a number or a time, without blanks */ };
-
-/* Removes blanks at both ends. Returns false if nothing is left or the text is too long for a
- * number. */
+/* Removes blanks at both ends. Returns false if nothing is left. */
 static bool without_blanks(const char **text, const char **end)
 {
-    const bool is_short = *end - *text <= NUMBER_BYTES;
-
     while (*text < *end && **text == ' ') {
         (*text)++;
     }
     while (*end > *text && (*end)[-1] == ' ') {
         (*end)--;
     }
-    return is_short && *text < *end;
+    return *text < *end;
 }
 
 bool slc_csv_value_long(const char *text, size_t bytes, double *value)

@@ -93,7 +93,7 @@ static enum slc_status read_index(struct slc_csv_part *part,
             return wrong_field(part, m, field,
                                !parse_value(field, &value) ? "a number"
                                : item->rule == SLC_CSV_LOG
-                                   ? "a number above 0"
+                                   ? "a number from 2.3e-308"
                                    : "a number within 2^52 bins of ORIGIN: increase WIDTH",
                                err);
         }

@@ -298,7 +298,8 @@ static enum slc_status number_strings(struct sampling *s, unsigned m, struct slc
     return SLC_OK;
 }
 
-/* Returns the maximum length of the names of bins, which is reached at one end of the range. */
+/* Returns the maximum length of the names of bins: of the ten bins at both ends of the range, among
+ * which the last digits of bounds take all values. */
 static double bin_name_bytes(const struct slc_csv_item *item, int64_t lowest, int64_t highest)
 {
     char name[SLC_CSV_BIN_BYTES];
@@ -312,8 +313,11 @@ static double bin_name_bytes(const struct slc_csv_item *item, int64_t lowest, in
         high = slc_time_name(item->unit, highest, name);
         break;
     default:
-        low = slc_csv_bin_name(item, lowest, name);
-        high = slc_csv_bin_name(item, highest, name);
+        low = high = 0;
+        for (int64_t i = 0; i < 10; i++) {
+            low = slc_max_u64(low, slc_csv_bin_name(item, lowest + i, name));
+            high = slc_max_u64(high, slc_csv_bin_name(item, highest - i, name));
+        }
     }
     return (double)slc_max_u64(low, high);
 }

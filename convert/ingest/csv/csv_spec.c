@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "convert/ingest/csv/csv_field.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -111,15 +112,14 @@ enum { WIDTH_DIGITS = 22 };
 
 static const int64_t bins_most = INT64_C(1) << 52;
 
-#define BOUND_FORMAT "%.12g" /* of powers of a base */
-
-/* Parses ", NUMBER". Returns the text after it, or NULL if the text is different. */
+/* Parses ", NUMBER", as a double and as a decimal number, which is 0 if the number has too many
+ * digits. Returns the text after it, or NULL if the text is different. */
 static const char *read_number(const char *at, struct slc_decimal *number, double *value)
 {
     at = skip_blanks(at + 1);
-    const char *end = at + strlen(at), *after = slc_decimal_parse(at, end, number);
-    (void)slc_parse_f64(at, end, value);
-    return after != NULL && isfinite(*value) ? skip_blanks(after) : NULL;
+    const char *end = at + strlen(at), *after = slc_parse_f64(at, end, value);
+    (void)slc_decimal_parse(at, end, number);
+    return after != NULL ? skip_blanks(after) : NULL;
 }
 
 /* Expresses width and origin in units of the last digit of both. Returns false if the width is not
@@ -139,7 +139,7 @@ static bool set_units(struct slc_csv_item *item,
 static const char *read_item(const char *at, struct slc_csv_item *item, bool *sound)
 {
     struct slc_decimal width = {0, 0}, origin = {0, 0};
-    double ignored;
+    double ignored = 0;
 
     *sound = true;
     *item = (struct slc_csv_item){.rule = SLC_CSV_STRINGS, .base = 10};
@@ -154,7 +154,8 @@ static const char *read_item(const char *at, struct slc_csv_item *item, bool *so
     if (at != NULL && *at == ',' && item->rule == SLC_CSV_BIN) {
         at = read_number(at, &origin, &ignored);
     }
-    *sound = item->rule == SLC_CSV_BIN   ? set_units(item, &width, &origin)
+    const bool fits = ignored == 0 || origin.digits != 0;
+    *sound = item->rule == SLC_CSV_BIN   ? fits && set_units(item, &width, &origin)
              : item->rule == SLC_CSV_LOG ? item->base >= base_least && item->base <= base_most
                                          : true;
     if (at == NULL || *at != ')' || !*sound) {
@@ -185,8 +186,9 @@ slc_csv_spec_parse(const char *columns, struct slc_csv_spec *spec, struct slc_er
                 spec->order + 1, at,
                 item->rule == SLC_CSV_LOG
                     ? "the BASE of log(NAME[,BASE]) must be from 1.000001 to 1000000"
-                    : "the WIDTH of bin(NAME,WIDTH[,ORIGIN]) must be above 0 and have at most 22 "
-                      "digits, counted to the last digit of ORIGIN");
+                    : "WIDTH of bin(NAME,WIDTH[,ORIGIN]) must be above 0 and may have 22 digits, "
+                      "and "
+                      "ORIGIN 37 digits, both counted to the last digit of either");
         }
         if (end == NULL) {
             return slc_fail_field(
@@ -247,30 +249,54 @@ uint64_t slc_csv_spec_hash(const struct slc_csv_spec *spec)
     return hash;
 }
 
-/* Returns true if a value is below the bound base^power, rounded to 12 digits: 1.21 is not below
- * 1.1^2, although pow returns 1.2100000000000002. Bins have names with these digits. */
-static bool below_bound(double value, double base, int64_t power)
+/* Returns base^power with one rounding if the base is an integer and the power is below 2^126; pow
+ * may round the other way. */
+static double power_of(double base, int64_t power)
 {
-    double bound = pow(base, (double)power);
-    char digits[32];
+    slc_i128 product = 1;
 
-    if (fabs(value - bound) < 1e-11 * bound) {
-        const int length = snprintf(digits, sizeof digits, BOUND_FORMAT, bound);
-
-        (void)slc_parse_f64(digits, digits + length, &bound);
+    if (base != floor(base) || power < 0) {
+        return pow(base, (double)power);
     }
-    return value < bound;
+    for (int64_t i = 0; i < power; i++) {
+        if (product > ((slc_i128)1 << 126) / (int64_t)base) {
+            return pow(base, (double)power);
+        }
+        product *= (int64_t)base;
+    }
+    return (double)product;
 }
 
+/* Returns base^power, which bins and their names have as a bound: 1.1^2 is 1.21, although pow
+ * returns 1.2100000000000002, so powers are rounded to 12 digits. Powers of an integer that have
+ * more digits, such as 2^40, are not rounded. */
+static double log_bound(double base, int64_t power)
+{
+    const double exact = power_of(base, power);
+    double rounded = exact;
+    char digits[32];
+
+    if (isfinite(exact)) {
+        const int length = snprintf(digits, sizeof digits, "%.12g", exact);
+
+        (void)slc_parse_f64(digits, digits + length, &rounded);
+    }
+    return base == floor(base) && fabs(rounded - exact) > 8 * DBL_EPSILON * exact ? exact : rounded;
+}
+
+/* Numbers below DBL_MIN have no bin, because their bounds would not differ in 12 digits. */
 static bool log_bin(double base, double value, int64_t *bin)
 {
-    if (!(value > 0)) {
+    if (!(value >= DBL_MIN)) {
         return false;
     }
-    *bin = (int64_t)floor(log(value) / log(base));
-    /* Compare with the bounds of the bin, because the logarithm is rounded. */
-    *bin -= below_bound(value, base, *bin);
-    *bin += !below_bound(value, base, *bin + 1);
+    const double place = log(value) / log(base);
+    *bin = (int64_t)floor(place);
+    /* The logarithm and the bounds are rounded: near a bound, compare with it. */
+    if (fabs(place - nearbyint(place)) < 1e-3) {
+        *bin = (int64_t)nearbyint(place);
+        *bin -= value < log_bound(base, *bin);
+    }
     return true;
 }
 
@@ -298,13 +324,31 @@ bool slc_csv_bin(const struct slc_csv_item *item, const char *text, size_t bytes
     return true;
 }
 
+/* Writes the fewest digits that distinguish a bound from other doubles. */
+static void format_bound(double bound, char text[SLC_DECIMAL_NAME_BYTES])
+{
+    double read = -1;
+
+    if (bound < 1e21 && bound == floor(bound)) {
+        (void)snprintf(text, SLC_DECIMAL_NAME_BYTES, "%.0f", bound);
+        return;
+    }
+    for (int digits = 12; digits <= 17 && read != bound; digits++) {
+        const int length = snprintf(text, SLC_DECIMAL_NAME_BYTES, "%.*g", digits, bound);
+
+        if (slc_parse_f64(text, text + length, &read) == NULL) {
+            return; /* infinity, after the largest double */
+        }
+    }
+}
+
 size_t slc_csv_bin_name(const struct slc_csv_item *item, int64_t bin, char name[SLC_CSV_BIN_BYTES])
 {
     char low[SLC_DECIMAL_NAME_BYTES], high[SLC_DECIMAL_NAME_BYTES];
 
     if (item->rule == SLC_CSV_LOG) {
-        (void)snprintf(low, sizeof low, BOUND_FORMAT, pow(item->base, (double)bin));
-        (void)snprintf(high, sizeof high, BOUND_FORMAT, pow(item->base, (double)(bin + 1)));
+        format_bound(log_bound(item->base, bin), low);
+        format_bound(log_bound(item->base, bin + 1), high);
     } else {
         (void)slc_decimal_format(item->origin + bin * item->width, item->power, low);
         (void)slc_decimal_format(item->origin + (bin + 1) * item->width, item->power, high);

@@ -18,7 +18,7 @@ enum slc_csv_rule {
     SLC_CSV_INTEGER, /* the integer is the index */
     SLC_CSV_TIME,
     SLC_CSV_BIN, /* floor((x - origin) / width) in decimal arithmetic */
-    SLC_CSV_LOG  /* the largest k such that base^k, rounded to 12 digits, is at most x */
+    SLC_CSV_LOG  /* the largest k such that base^k is at most x */
 };
 
 enum { SLC_CSV_NAME_BYTES = 256, SLC_CSV_BIN_BYTES = 2 * SLC_DECIMAL_NAME_BYTES };
@@ -72,7 +72,7 @@ enum slc_status slc_csv_spec_set(struct slc_csv_spec *spec,
 uint64_t slc_csv_spec_hash(const struct slc_csv_spec *spec);
 
 /* Computes the bin number of the number that a field contains, without its quotes. Returns false if
- * there is no number, or if it has no bin (2^52 or more bins from 0, or not positive for LOG). */
+ * there is no number, or if it has no bin (2^52 or more bins from 0, or below DBL_MIN for LOG). */
 bool slc_csv_bin(const struct slc_csv_item *item, const char *text, size_t bytes, int64_t *bin);
 
 /* Writes the name of a bin of BIN or LOG: its exact bounds, such as "[10, 15)". Different bins have

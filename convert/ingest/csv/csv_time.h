@@ -56,6 +56,10 @@ static inline void slc_time_range_add(struct slc_time_range *range,
                                       size_t bytes,
                                       const struct slc_time *time)
 {
+    while (bytes > 0 && *text == ' ') {
+        text++;
+        bytes--;
+    }
     const bool number = bytes < 6 || text[0] == '-' || (text[4] != '-' && text[4] != '/');
 
     slc_time_range_merge(range, number ? (struct slc_time_range){time->days, time->days}

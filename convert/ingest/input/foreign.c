@@ -23,15 +23,17 @@ static const struct {
     {"SQLite format 3", 16, true, "an SQLite database" AS_TABLE},
     {"\x89HDF\r\n\x1a\n", 8, false,
      "an HDF5 file; save its coordinates and values as .npy files, or as text"},
-    {"MATLAB 5.0", 10, true,
+    {"MATLAB ", 7, true,
      "a MAT-file; export the tensor from MATLAB as text (export_data of the Tensor Toolbox)"},
     {"\x93NUMPY", 6, false, "a NumPy file, not text"},
     {"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 8, false, "a file of Microsoft Office" AS_TABLE},
-    {"%PDF-1.", 7, false, "a PDF file"},
-    {"\x80\x04\x95", 3, false, "a Python pickle; save its arrays as .npy or .npz files"},
-    {"\x80\x05\x95", 3, false, "a Python pickle; save its arrays as .npy or .npz files"},
-    {"\xff\xfe", 2, false, "a UTF-16 text" AS_UTF8},
-    {"\xfe\xff", 2, false, "a UTF-16 text" AS_UTF8},
+    {"\x80\x04", 2, false, "a Python pickle; save its arrays as .npy or .npz files"},
+    {"\x80\x05", 2, false, "a Python pickle; save its arrays as .npy or .npz files"},
+    {"\x80\x02", 2, false, "a Python pickle; save its arrays as .npy or .npz files"},
+    {"\x80\x03", 2, false, "a Python pickle; save its arrays as .npy or .npz files"},
+    {"\xff\xfe\0\0", 4, false, "a UTF-32 text; convert it to UTF-8 (iconv -f UTF-32 -t UTF-8)"},
+    {"\xff\xfe", 2, true, "a UTF-16 text" AS_UTF8},
+    {"\xfe\xff", 2, true, "a UTF-16 text" AS_UTF8},
 };
 
 static bool has(const unsigned char *head, size_t bytes, const char *text)
@@ -39,19 +41,40 @@ static bool has(const unsigned char *head, size_t bytes, const char *text)
     return memmem(head, bytes, text, strlen(text)) != NULL;
 }
 
-/* Returns true for text that begins like a JSON object, or like an array of objects or arrays. */
+/* Returns the first byte from `at` on that is not in `blanks`; the byte 0 at the end. */
+static unsigned char
+skip_to(const unsigned char *head, size_t bytes, const char *blanks, size_t *at)
+{
+    while (*at < bytes && strchr(blanks, (char)head[*at]) != NULL) {
+        (*at)++;
+    }
+    return *at < bytes ? head[(*at)++] : 0;
+}
+
+/* Returns true for text that begins like a JSON object with a member, or like an array of such
+ * objects or of arrays. A table may begin with single brackets. */
 static bool is_json(const unsigned char *head, size_t bytes)
 {
-    unsigned count = 0;
-    char first[2] = {0};
+    static const char blanks[] = " \r\n\t", no_tab[] = " \r\n";
+    size_t at = slc_byte_order_mark_bytes((const char *)head, bytes);
+    unsigned char first = skip_to(head, bytes, blanks, &at);
 
-    for (size_t i = 0; i < bytes && count < sizeof first; i++) {
-        if (memchr(" \t\r\n", head[i], 4) == NULL) {
-            first[count++] = (char)head[i];
+    if (first == '[') {
+        first = skip_to(head, bytes, no_tab, &at);
+        if (first == '[') {
+            const unsigned char item = skip_to(head, bytes, no_tab, &at);
+
+            return item == '"' || item == '-' || (item >= '0' && item <= '9');
         }
     }
-    return (first[0] == '{' && (first[1] == '"' || first[1] == '}')) ||
-           (first[0] == '[' && (first[1] == '{' || first[1] == '['));
+    if (first != '{' || skip_to(head, bytes, blanks, &at) != '"') {
+        return false;
+    }
+    while (at < bytes && head[at] != '"') {
+        at += head[at] == '\\' ? 2 : 1;
+    }
+    at++;
+    return skip_to(head, bytes, blanks, &at) == ':';
 }
 
 static const char *foreign_format(const unsigned char *head, size_t bytes, bool json)
@@ -62,7 +85,7 @@ static const char *foreign_format(const unsigned char *head, size_t bytes, bool 
             return formats[i].what;
         }
     }
-    if (bytes >= 4 && memcmp(head, "PK\x03\x04", 4) == 0) {
+    if (bytes >= 4 && (memcmp(head, "PK\x03\x04", 4) == 0 || memcmp(head, "PK\x05\x06", 4) == 0)) {
         return has(head, bytes, "[Content_Types].xml") || has(head, bytes, "xl/")
                    ? "an Excel file (.xlsx)" AS_TABLE
                    : "a ZIP archive; unpack it first (unzip)";

@@ -472,11 +472,15 @@ enum slc_status slc_text_sniff(const char *text,
 
     c.next = text;
     c.next += slc_byte_order_mark_bytes(text, bytes);
-    const char *p = c.next;
+    struct cursor first = c;
+    const bool content = next_content(&first);
+    const char *p = first.line.begin;
     memcpy(h.comment, hash_comments, sizeof hash_comments);
     h.header_bytes = (uint64_t)(c.next - text);
-    if (slc_text_field_next(&p, slc_text_line_at(p, c.end).end, &banner) &&
+    if (content && slc_text_field_next(&p, first.line.end, &banner) &&
         slc_text_field_is(&banner, matrix_market_magic)) {
+        c.next = first.line.begin;
+        c.line_number = first.line_number - 1;
         if (forced != SLC_DIALECT_AUTO && !market) {
             return slc_fail(err, SLC_ERR_INPUT,
                             "the file starts with a Matrix Market banner, so its dialect is not %s",
