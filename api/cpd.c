@@ -473,8 +473,20 @@ static bool is_of(const struct slc_run_record *record, const struct slc_cp_resul
     return same;
 }
 
+/* Sets the outcome of the recorded run, as far as it is recorded. */
+static void set_outcome(const struct slc_run_record *record, struct slc_cp_result *result)
+{
+    result->fit = record->fit;
+    result->iterations = record->iterations;
+    for (unsigned reason = SLC_STOP_TOLERANCE; reason <= SLC_STOP_SIGNAL; reason++) {
+        if (strcmp(record->reason, slc_stop_reason_name((enum slc_stop_reason)reason)) == 0) {
+            result->reason = (enum slc_stop_reason)reason;
+        }
+    }
+}
+
 enum slc_status api_record_load(const char *folder,
-                                const struct slc_cp_result *result,
+                                struct slc_cp_result *result,
                                 char **ret_text,
                                 struct slc_error *err)
 {
@@ -500,6 +512,7 @@ enum slc_status api_record_load(const char *folder,
         } else {
             memcpy(*ret_text, loaded, bytes);
             (*ret_text)[bytes] = '\0';
+            set_outcome(record, result);
         }
     }
     slc_free(loaded);

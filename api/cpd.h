@@ -58,11 +58,12 @@ struct api_record_facts {
  * logs a message and returns NULL, because the run itself succeeded. */
 char *api_record_make(const struct api_record_facts *facts);
 
-/* Loads the text of the record in a run folder; the caller releases the text with free. *ret_text
- * stays unchanged if there is no record, or if the record is malformed or its mode sizes differ
- * from the factors. Errors: SLC_ERR_IO, SLC_ERR_MEMORY. */
+/* Loads the text of the record in a run folder; the caller releases the text with free. Sets fit,
+ * iterations and reason of *result to those of the record. Both stay unchanged if there is no
+ * record, or if the record is malformed or its mode sizes differ from the factors. Errors:
+ * SLC_ERR_IO, SLC_ERR_MEMORY. */
 enum slc_status api_record_load(const char *folder,
-                                const struct slc_cp_result *result,
+                                struct slc_cp_result *result,
                                 char **ret_text,
                                 struct slc_error *err) SLC_NODISCARD;
 

@@ -58,7 +58,8 @@ struct sluice_model_info {
     uint32_t order, rank;
     uint64_t dims[SLUICE_MAX_ORDER]; /* mode sizes: rows of each factor */
     /* The members below describe the run of sluice_cpd. For other models they are zero or NaN,
-     * except mode_order (ascending) and, if sluice_model_load had a store, norm. */
+     * except mode_order (ascending) and, if sluice_model_load had a store, norm. A model loaded
+     * with a record (run.json) has the iterations, stop_reason and fit of the record. */
     uint32_t iterations; /* number of completed iterations */
     enum sluice_stop_reason stop_reason;
     double fit;

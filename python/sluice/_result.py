@@ -86,7 +86,7 @@ class Result:
     factors. The columns of factors have 2-norm 1.
 
     weights, factors   NumPy arrays, memory-mapped read-only if they are in files
-    fit                1 - ||X - M|| / ||X||; NaN for a loaded result
+    fit                1 - ||X - M|| / ||X||; NaN for a result that was loaded without a run.json
     fits               fits of all iterations, including those of earlier runs that were resumed
     iterations         number of completed iterations
     stop               why the run ended: "tol", "iterations", "time" or "stopped"

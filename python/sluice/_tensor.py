@@ -329,7 +329,10 @@ class Tensor(Stored):
                              output is not None, lambda name: self._load(os.path.join(folder, name), output is not None))
 
     def load(self, folder: PathLike) -> Result:
-        """Loads the factors that cpd or the command wrote to `folder`, memory-mapped; `fit` is NaN."""
+        """
+        Loads the factors that cpd or the command wrote to `folder`, memory-mapped. `fit`, `stop` and
+        `iterations` are those of run.json.
+        """
         return self._load(folder, True)
 
     def _load(self, folder: PathLike, mapped: bool) -> Result:

@@ -117,6 +117,23 @@ static void parse_origin(const json_t *tensor, struct slc_run_record *record)
     }
 }
 
+/* Parses the outcome of the run; missing or invalid members stay unknown. */
+static void parse_outcome(const json_t *root, struct slc_run_record *record)
+{
+    const json_t *fit = json_object_get(root, "fit");
+    const json_t *iterations = json_object_get(root, "iterations_done");
+    const char *reason = json_string_value(json_object_get(root, "reason"));
+
+    record->fit = json_is_number(fit) ? json_number_value(fit) : (double)NAN;
+    if (json_is_integer(iterations) && json_integer_value(iterations) >= 0 &&
+        json_integer_value(iterations) <= UINT32_MAX) {
+        record->iterations = (uint32_t)json_integer_value(iterations);
+    }
+    if (reason != NULL && strlen(reason) < sizeof record->reason) {
+        (void)snprintf(record->reason, sizeof record->reason, "%s", reason);
+    }
+}
+
 static enum slc_status
 parse_record(const json_t *root, struct slc_run_record *record, struct slc_error *err)
 {
@@ -143,6 +160,7 @@ parse_record(const json_t *root, struct slc_run_record *record, struct slc_error
     }
     (void)snprintf(record->store, sizeof record->store, "%s", store);
     parse_origin(tensor, record);
+    parse_outcome(root, record);
     return parse_dims(json_object_get(tensor, "dims"), record, err);
 }
 

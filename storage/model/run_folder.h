@@ -28,6 +28,9 @@ struct slc_run_record {
     bool named;           /* indices of the store had names */
     char dialect[32];     /* format of the store's input; "" if not recorded */
     unsigned index_base;  /* smallest index of that format, 0 or 1 */
+    double fit;           /* NaN if not recorded */
+    uint32_t iterations;  /* number of completed iterations; 0 if not recorded */
+    char reason[16];      /* why the run ended, such as "tol"; "" if not recorded */
 };
 
 struct slc_run_folder {

@@ -329,7 +329,11 @@ def same_bits(folder):
         check(result.weights.tobytes() == np.load(os.path.join(folder, "command", "lambda.npy")).tobytes(), "weights")
     check(isinstance(mapped.factors[0], np.memmap) and not isinstance(kept.factors[0], np.memmap), "memory maps")
     check(kept.fits == mapped.fits and kept.fits[-1] == kept.fit and len(kept.fits) == 12, "fits")
-    check(np.isnan(loaded.fit) and kept.stop == "iterations" and kept.resume is None, "properties of the model")
+    check(kept.stop == "iterations" and kept.resume is None, "properties of the model")
+    check((loaded.fit, loaded.stop, loaded.iterations) == (kept.fit, "iterations", 12), f"the recorded run: {loaded}")
+    os.remove(os.path.join(folder, "command", "run.json"))
+    bare = sluice.open(os.path.join(folder, "amino.slc")).load(os.path.join(folder, "command"))
+    check(np.isnan(bare.fit) and bare.iterations == 0, f"no record: {bare}")
     x = np.zeros(tensor.shape)
     x[tuple(entries(sluice.open(tensor.path), folder)[0])] = entries(sluice.open(tensor.path), folder)[1]
     model = np.einsum("r,ir,jr,kr->ijk", kept.weights, *kept.factors)
@@ -484,6 +488,7 @@ def sweeps(folder):
           [(rank["rank"], rank["best_seed"], rank["agreement"], rank["core_consistency"]) for rank in want["ranks"]], want)
     check(all(os.path.exists(os.path.join(out, run.folder, "run.json")) for run in made.runs), "runs without a record")
     check(made.rank == want["suggestion"]["rank"] and len(seen) == 4 and seen[0].rmse is None, made)
+    check(made.best.fit == max(run["fit"] for run in want["runs"] if run["folder"] == want["suggestion"]["best"]), f"the best fit is {made.best.fit}")
     check(made.best.folder == os.path.join(out, want["suggestion"]["best"]) and isinstance(made.best.factors[0], np.memmap), made.best)
     said = command("cpd", tensor.path, "-r", "2,3", "--runs", 2, "-i", 5, "--seed", 4, "--tol", 0, "--deterministic", "-o", out)[0]
     check(said.count("from an earlier part") == 4, said)
