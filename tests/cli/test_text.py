@@ -109,6 +109,9 @@ def bases(folder):
     rows, out, messages = store_of(folder, "2 1 1 1\n2 3 4 2\n")
     check(rows[0] == ("2", "1", "1", "1") and "index base   from 1" in out, out)
     check("mode 1" in messages and "--index-base" in messages, f"no hint: {messages}")
+    _, _, messages = store_of(folder, "0 1 0 1\n2 3 4 2\n")
+    check("smallest index of mode 2 is 1, but indices start at 0 (index 0 occurs in mode 1" in messages and "mode 3" not in messages, messages)
+    check("note" not in store_of(folder, "0 1 0 1\n2 3 4 2\n", "--index-base", "0")[2], "the base was given")
     path = os.path.join(folder, "amb.txt")
     with open(path, "w") as file:
         file.write("sptensor\n3\n9 9 9\n2\n" + GOOD)
@@ -126,6 +129,12 @@ def compressed(folder):
         rows, out, _ = store_of(folder, pack(GOOD.encode()))
         check(rows == WANT, f"{name}: {rows}")
         check("compression" in out and "none" not in out, out)
+    for zeros in (1, 512, 100000):  # as on tapes
+        check(store_of(folder, gzip.compress(GOOD.encode()) + bytes(zeros))[0] == WANT, f"{zeros} zeros after a member")
+        check(store_of(folder, gzip.compress(GOOD[:10].encode()) + bytes(zeros) + gzip.compress(GOOD[10:].encode()))[0] == WANT, "two members")
+    with open(os.path.join(folder, "rest.gz"), "wb") as file:
+        file.write(gzip.compress(GOOD.encode()) + bytes(9) + b"rest")
+    sluice("convert", os.path.join(folder, "rest.gz"), os.path.join(folder, "rest.slc"), status=3)
     data = gzip.compress(GOOD.encode() * 1000)
     path = os.path.join(folder, "cut.gz")
     with open(path, "wb") as file:

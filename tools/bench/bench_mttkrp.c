@@ -392,7 +392,7 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     group->mode_end = args->mode > 0 ? (unsigned)args->mode : manifest->order;
     SLC_TRY(measure_all(bench, err));
     if (json_array_size(bench->totals) == 1) {
-        /* The sum of a single combination is also at the top level of the record, for scripts. */
+        /* If there is only one combination, scripts find its sum at the top level of the record. */
         (void)json_object_set(record, "all_modes_ms",
                               json_object_get(json_array_get(bench->totals, 0), "all_modes_ms"));
     }

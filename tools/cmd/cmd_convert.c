@@ -171,14 +171,21 @@ static void warn_about_npy(const struct slc_convert_report *report, const struct
     }
 }
 
-/* Prints a note if base 1 was only assumed and the indices suggest another base. */
+/* Prints a note if the base was not given and the indices of a mode suggest another base. */
 static void warn_about_base(const struct slc_convert_report *report)
 {
-    if (!report->base_assumed || report->index_base != 1) {
-        return;
-    }
+    static const char found[] = "index 0 occurs";
+    const bool zero =
+        report->index_base == 0 && strncmp(report->base_reason, found, sizeof found - 1) == 0;
+    const bool one = report->base_assumed && report->index_base == 1;
+
     for (unsigned n = 0; n < report->order; n++) {
-        if (report->smallest[n] > 1 && report->smallest[n] < UINT64_MAX) {
+        if (zero && report->smallest[n] == 1) {
+            console_note("note: the smallest index of mode %u is 1, but indices start at 0 (%s); "
+                         "if this mode starts at 1, subtract 1 from its indices",
+                         n + 1, report->base_reason);
+        }
+        if (one && report->smallest[n] > 1 && report->smallest[n] < UINT64_MAX) {
             console_note("note: the smallest index of mode %u is %" PRIu64
                          ", but indices are assumed to start at 1 (%s); use --index-base 0 if they "
                          "start at 0",

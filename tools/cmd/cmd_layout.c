@@ -361,7 +361,7 @@ static const struct option options[] = {
     {"fiber", OPTION_STRING, offsetof(struct arguments, fiber), .value = "MODES",
      .help = "add layouts that keep fibers of these modes whole: 2 or all"},
     {"drop", OPTION_STRING, offsetof(struct arguments, drop), .value = "LAYOUTS",
-     .help = "remove these layouts before other layouts are added: sorted-1,fiber-2"},
+     .help = "remove these layouts, such as sorted-1,fiber-2, before other layouts are added"},
     {"stripe", OPTION_STRING, offsetof(struct arguments, stripe), .value = "FOLDERS",
      .help = "move layouts to stripes in these folders: /mnt/a,/mnt/b"},
     {"gather", OPTION_FLAG, offsetof(struct arguments, gather),

@@ -208,7 +208,8 @@ uint64_t estimate_memory(const struct slc_plan *plan)
     uint64_t bytes = plan->total_bytes - plan->copies_bytes - (plan->process_bytes - process) -
                      empty_slots_bytes(plan);
 
-    /* If replicas are made at the start, kernels that add to an output need no scratch. */
+    /* If replicas are made at the start, all MTTKRPs use them, so the scratch of other kernels is
+     * never used. */
     if (slc_plan_starts_with_copies(plan)) {
         bytes += (uint64_t)(COPIES_OF_PLANNED * (double)plan->copies_bytes) - plan->scratch_bytes;
     }

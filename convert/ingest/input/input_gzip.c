@@ -1,6 +1,7 @@
 /* Decodes gzip with zlib, which verifies the checksum and the length of every member. libarchive's
  * filter verifies neither, and most single-bit errors in compressed text yield another valid text.
- * A file may consist of several members; other bytes after a member are rejected. */
+ * A file may consist of several members. Zeros after a member, with which tapes and block devices
+ * fill their blocks, are skipped as by gzip; other bytes are rejected. */
 #include "convert/ingest/input/input_source.h"
 
 #include "base/memory/memory.h"
@@ -18,6 +19,7 @@ struct gzip_decoder {
     struct slc_input_decoder decoder; /* must be the first member, because pointers are cast */
     z_stream stream;                  /* total_in is 0 only between members */
     bool at_end;
+    bool ended; /* at least one member has ended */
     /* last result of inflate; output before a fault is delivered before the fault is reported */
     int code;
 };
@@ -77,10 +79,18 @@ static enum slc_status read_gzip(
             stream->next_in = decoder->data;
             stream->avail_in = (uInt)decoder->held;
         }
-        in->code = inflate(stream, Z_NO_FLUSH);
+        while (in->ended && stream->total_in == 0 && stream->avail_in > 0 &&
+               *stream->next_in == 0) {
+            stream->next_in++;
+            stream->avail_in--;
+        }
+        if (stream->avail_in > 0) {
+            in->code = inflate(stream, Z_NO_FLUSH);
+        }
         decoder->held = stream->avail_in;
         if (in->code == Z_STREAM_END) {
             in->code = inflateReset(stream);
+            in->ended = true;
         }
     }
     *got = capacity - stream->avail_out;

@@ -37,11 +37,12 @@ enum slc_layout_kind mttkrp_fiber_layout(const struct slc_store *store, unsigned
 
 /* Reads the inputs of the variants of the group into memory, within the budget that the plan of the
  * session leaves, and adds their bytes to group->held_bytes. Builds the permutations of the list
- * for all modes of the group, group->repeats times, and sets group->permute_seconds to the median
- * of the sums over the modes. Needs: members session (started), factors and group are set; all
- * other members are zero. The caller must call mttkrp_held_close, also after an error. Errors:
- * SLC_ERR_BUDGET, whose message states the smallest sufficient budget; SLC_ERR_USAGE for a missing
- * layout, whose message states how to create it; those of opening, reading and decoding. */
+ * of coordinates for all modes of the group, group->repeats times, and sets group->permute_seconds
+ * to the median, over the repeats, of the time for all modes. Needs: members session (started),
+ * factors and group are set; all other members are zero. The caller must call mttkrp_held_close,
+ * also after an error. Errors: SLC_ERR_BUDGET, whose message states the smallest sufficient budget;
+ * SLC_ERR_USAGE for a missing layout, whose message states how to create it; those of opening,
+ * reading and decoding. */
 enum slc_status mttkrp_held_open(struct mttkrp_held *held, struct slc_error *err) SLC_NODISCARD;
 void mttkrp_held_close(struct mttkrp_held *held);
 
