@@ -63,6 +63,7 @@ struct slc_binary {
     struct slc_field fields[SLC_BANDS_MAX];
     unsigned band_count;
     struct slc_band bands[SLC_BANDS_MAX];
+    const char *values_name; /* name of the file of the values; NULL if it is the only file */
 };
 
 /* Returns the number of bytes per nonzero, summed over all bands. */

@@ -238,6 +238,7 @@ enum slc_status slc_binary_decode(const struct slc_binary *binary,
         if (sound < some) {
             good = done + sound;
             status = value_fault(value, bits[sound], &values[good], first + good + ordinal, err);
+            slc_error_locate_file(err, binary->values_name);
         }
     }
     /* If both an index and the value of a nonzero are faulty, report the index. */

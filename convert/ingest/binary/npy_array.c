@@ -196,6 +196,7 @@ enum slc_status slc_npy_pair(const struct slc_bytes_view *coords,
                              "an array of values must have one dimension, but it has the shape %s",
                              shape_text(&numbers.header, text));
     }
+    binary->values_name = values->name;
     binary->nnz = slc_npy_items(&numbers);
     SLC_TRY(choose_rows(binary->dialect, &places, binary->nnz, coords->name, &rows, err));
     uint64_t order = places.header.shape[rows ? 1 : 0];
