@@ -401,6 +401,8 @@ def followed(folder):
     --once and --json."""
     store, log = generated(folder, 200000, "300x200x100"), os.path.join(folder, "log")
     sluice("watch", log, "--once", status=5)
+    _, messages = sluice("watch", log, "--lost-after", 0.3, status=5)
+    check("no run has written to it within" in messages and "--lost-after" in messages, messages)
     for number, code in ((signal.SIGTERM, 143), (signal.SIGKILL, 1)):
         if os.path.exists(log):
             os.remove(log)

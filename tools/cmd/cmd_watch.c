@@ -246,8 +246,8 @@ static const struct option options[] = {
      .help = "print one JSON object per change, one object per line"},
     {"lost-after", OPTION_DOUBLE, offsetof(struct arguments, lost_after), .value = "S",
      .fallback = "120",
-     .help = "seconds without news after which a run on another machine counts as dead; 0 means "
-             "never"},
+     .help = "seconds without news after which a run on another machine counts as dead, and the "
+             "wait for a run that has not started ends; 0 means never"},
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
 
@@ -412,16 +412,15 @@ static int alive(const struct watch *watch)
     return kill((pid_t)state->pid, 0) == 0 || errno != ESRCH;
 }
 
-/* Returns whether the run has died: its process is gone, or there is no news for --lost-after. */
+/* Returns whether the run has died or never started: its process is gone, or there is no news for
+ * --lost-after. */
 static bool is_lost(const struct watch *watch)
 {
     const int known = alive(watch);
 
-    if (!watch->state.started || watch->state.ended) {
-        return false;
-    }
-    return known == 0 || (known < 0 && watch->args.lost_after > 0 &&
-                          slc_seconds_since(watch->heard_ns) > watch->args.lost_after);
+    return !watch->state.ended &&
+           (known == 0 || (known < 0 && watch->args.lost_after > 0 &&
+                           slc_seconds_since(watch->heard_ns) > watch->args.lost_after));
 }
 
 static void draw_live_line(struct watch *watch)
@@ -499,6 +498,13 @@ static int follow(struct watch *watch)
     console_clear_live();
     if (watch->state.ended) {
         return watch->state.exit_code;
+    }
+    if (!watch->state.started) {
+        (void)slc_fail(&err, SLC_ERR_IO,
+                       "%s: no run has written to it within %g s: check the path, or wait longer "
+                       "(--lost-after)",
+                       watch->path, watch->args.lost_after);
+        return console_error(&err);
     }
     (void)slc_fail(&err, SLC_ERR_SYSTEM,
                    "the run died without a final event: process %lld on %s; repeat the command to "
