@@ -268,6 +268,16 @@ def two(folder):
     first.send_signal(signal.SIGCONT)
     first.communicate(timeout=60)
     check(first.returncode == 0, f"exit {first.returncode}")
+    # Started together: one makes the store, and the others state why they do not.
+    with open(os.path.join(folder, "one.tns"), "w", encoding="ascii") as file:
+        file.write("1 1 1 1\n")
+    for number in range(5 if QUICK else 20):
+        many = [subprocess.Popen([SLUICE, "convert", "one.tns", f"{number}.slc", "-q"], cwd=folder, stderr=subprocess.PIPE, text=True)
+                for _ in range(4)]
+        said = [child.communicate(timeout=60)[1] for child in many]
+        codes = sorted(child.returncode for child in many)
+        check(codes == [0, 5, 5, 5], f"exits {codes}: {said}")
+        check(all("another run is writing this output" in one or "the output exists" in one for one in said if one), said)
 
 
 run([

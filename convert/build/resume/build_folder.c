@@ -250,6 +250,9 @@ static enum slc_status make_part(struct slc_build_folder *folder, struct slc_err
     int code = folder->files->make_folder(folder->files->self, folder->part);
     bool taken;
 
+    if (code == -EEXIST) { /* another run has just created it */
+        return slc_fail_file(err, SLC_ERR_IO, folder->part, "%s", another_run);
+    }
     SLC_TRY(slc_check_call(code, err, folder->part, "creating the output folder"));
     enum slc_status status =
         slc_folder_lock(folder->files, folder->part, another_run, &folder->lock, &taken, err);
