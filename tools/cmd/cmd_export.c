@@ -75,9 +75,9 @@ static bool ends_with(const char *text, const char *ending)
 static enum slc_status check_suffix(const char *output, struct slc_error *err)
 {
     static const char *const packed[] = {".gz", ".bz2", ".xz", ".zst", ".lz4"};
-    static const char *const others[] = {".csv",   ".tsv",  ".npy", ".parquet", ".feather",
-                                         ".arrow", ".json", ".h5",  ".hdf5",    ".xlsx",
-                                         ".orc",   ".avro", ".pkl", ".zip"};
+    static const char *const others[] = {".csv",   ".tsv", ".npy",  ".parquet", ".feather",
+                                         ".arrow", ".h5",  ".hdf5", ".xlsx",    ".orc",
+                                         ".avro",  ".pkl", ".zip"};
 
     for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++) {
         if (ends_with(output, packed[i])) {
