@@ -62,7 +62,8 @@ def terminal_and_pipe(folder):
     """A live line on a terminal; in a pipe a plain line for each iteration, without control
     characters."""
     store = generated(folder, nnz=300000 if QUICK else 1500000, dims="3000x2000x1000")
-    args = ["cpd", store, "-r", "64", "--tol", "0", "--nowrite", "--no-cache", "-t", "1", "--copies", "never"]
+    # An iteration takes longer than the interval of the live line, which shows blocks only within passes.
+    args = ["cpd", store, "-r", "256", "--tol", "0", "--nowrite", "--no-cache", "-t", "1", "--copies", "never"]
     command = " ".join(map(shlex.quote, [SLUICE, *args, "-i", "1000"]))
     live, last, code = on_terminal(folder, command, ["of 1000, mode", "block", "nnz/s", "B/s", "ETA"])
     check(re.search(r"its = +\d+ of 1000, mode \d: block \d+ of \d+, .*B/s, .*nnz/s, ETA", live), f"no live line: {live}")
