@@ -46,18 +46,19 @@ static const char *read_notation(const char *text, const char *end, struct notat
 /* Multiplies by 10^power. Returns false if the magnitude reaches 10^limit. */
 static bool raise_power(slc_i128 *number, int64_t power, unsigned limit)
 {
-    slc_i128 largest = 1;
+    slc_i128 most = 1, raised = *number;
 
-    for (unsigned i = 0; i + 1 < limit; i++) {
-        largest *= 10;
+    for (unsigned i = 0; i < limit; i++) {
+        most *= 10;
     }
-    for (; *number != 0 && power > 0; power--) {
-        if (*number >= largest || *number <= -largest) {
+    for (; raised != 0 && power > 0; power--) {
+        if (raised >= most / 10 || raised <= -most / 10) {
             return false;
         }
-        *number *= 10;
+        raised *= 10;
     }
-    return *number<10 * largest && * number> - 10 * largest;
+    *number = raised;
+    return -most < raised && raised < most;
 }
 
 /* Computes the floor of the magnitude over 10^power, and whether a digit other than 0 was left

@@ -84,7 +84,7 @@ enum slc_tile_order {
     SLC_TILES_TO_EVERY_WORKER,
     /* Only for a layout with partitions. The tiles of one partition are delivered one after the
      * other, in ascending order, to any workers. Tiles of different partitions are delivered
-     * concurrently and in any order, whatever the schedule. */
+     * concurrently and in any order, with every schedule. */
     SLC_TILES_BY_PARTITION
 };
 

@@ -25,7 +25,7 @@ struct slc_layout_info {
     uint64_t relabelled_modes; /* bit n is set if the store has a permutation for mode n */
     struct slc_key_layout keys;
     /* Keys of the content sum. They have the fiber run of the store's `blco`, so that all layouts
-     * of a store have the same sum, whatever fiber run their own keys have. */
+     * of a store have the same sum, regardless of the fiber runs of their keys. */
     struct slc_key_layout content_keys;
     uint64_t nnz;
     double sum_of_squares;

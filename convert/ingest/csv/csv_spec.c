@@ -112,13 +112,14 @@ enum { WIDTH_DIGITS = 22 };
 
 static const int64_t bins_most = INT64_C(1) << 52;
 
-/* Parses ", NUMBER", as a double and as a decimal number, which is 0 if the number has too many
- * digits. Returns the text after it, or NULL if the text is different. */
-static const char *read_number(const char *at, struct slc_decimal *number, double *value)
+/* Parses ", NUMBER", as a double and as a decimal number. Sets *fits to false if the decimal number
+ * has too many digits. Returns the text after it, or NULL if the text is different. */
+static const char *
+read_number(const char *at, struct slc_decimal *number, double *value, bool *fits)
 {
     at = skip_blanks(at + 1);
     const char *end = at + strlen(at), *after = slc_parse_f64(at, end, value);
-    (void)slc_decimal_parse(at, end, number);
+    *fits = slc_decimal_parse(at, end, number) != NULL && *fits;
     return after != NULL ? skip_blanks(after) : NULL;
 }
 
@@ -139,7 +140,8 @@ static bool set_units(struct slc_csv_item *item,
 static const char *read_item(const char *at, struct slc_csv_item *item, bool *sound)
 {
     struct slc_decimal width = {0, 0}, origin = {0, 0};
-    double ignored = 0;
+    double origin_value;
+    bool fits = true;
 
     *sound = true;
     *item = (struct slc_csv_item){.rule = SLC_CSV_STRINGS, .base = 10};
@@ -149,12 +151,11 @@ static const char *read_item(const char *at, struct slc_csv_item *item, bool *so
     }
     at = read_name(skip_blanks(inner), ",)", item->column);
     if (at != NULL && *at == ',' && (item->rule == SLC_CSV_BIN || item->rule == SLC_CSV_LOG)) {
-        at = read_number(at, &width, &item->base);
+        at = read_number(at, &width, &item->base, &fits);
     }
     if (at != NULL && *at == ',' && item->rule == SLC_CSV_BIN) {
-        at = read_number(at, &origin, &ignored);
+        at = read_number(at, &origin, &origin_value, &fits);
     }
-    const bool fits = ignored == 0 || origin.digits != 0;
     *sound = item->rule == SLC_CSV_BIN   ? fits && set_units(item, &width, &origin)
              : item->rule == SLC_CSV_LOG ? item->base >= base_least && item->base <= base_most
                                          : true;

@@ -162,6 +162,7 @@ static void test_specs(void)
                                         "bin(a,1e23,1)",
                                         "bin(a,1,1e38)",
                                         "bin(a,1e-2000)",
+                                        "bin(a,1,1e-2000)",
                                         "log(a,1.0000001)",
                                         "log(a,1e7)"};
     static const char *const nearest[][2] = {{"hr(when)", "hour"},
