@@ -26,6 +26,36 @@ static bool ends_with(const char *text, const char *ending)
            strcmp(text + length - strlen(ending), ending) == 0;
 }
 
+/* Rejects a name with the ending of a format in which no tensor can be written: text under such a
+ * name would be misleading. */
+static enum slc_status check_ending(const char *output, struct slc_error *err)
+{
+    static const char *const packed[] = {".gz", ".bz2", ".xz", ".zst", ".lz4"};
+    static const char *const others[] = {".csv",   ".tsv", ".npy",  ".parquet", ".feather",
+                                         ".arrow", ".h5",  ".hdf5", ".xlsx",    ".orc",
+                                         ".avro",  ".pkl", ".zip"};
+
+    for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++) {
+        if (ends_with(output, packed[i])) {
+            return slc_fail_field(
+                err, SLC_ERR_USAGE, SLC_FIELD_FORM,
+                "the suffix of %s means compressed text, which cannot be written: "
+                "pipe the text through a compressor (sluice export X.slc - | gzip "
+                "> X.tns.gz), or choose the form tns for plain text",
+                output);
+        }
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (ends_with(output, others[i])) {
+            return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_FORM,
+                                  "the suffix of %s means a format in which a tensor cannot be "
+                                  "written: use .tns, .bin, .npz or .mat, or choose a form",
+                                  output);
+        }
+    }
+    return SLC_OK;
+}
+
 enum slc_status slc_export_form_choose(enum slc_export_kind kind,
                                        const char *name,
                                        const char *output,
@@ -48,12 +78,14 @@ enum slc_status slc_export_form_choose(enum slc_export_kind kind,
         }
     }
     if (name == NULL && !model) {
+        SLC_TRY(check_ending(output, err));
         *form = &forms[0];
         return SLC_OK;
     }
-    return name != NULL ? slc_fail(err, SLC_ERR_USAGE, "there is no form %s", name)
-                        : slc_fail(err, SLC_ERR_USAGE,
-                                   "the name %s does not select a form for the factors: choose "
-                                   "matlab, ktensor, splatt or csv",
-                                   output);
+    return name != NULL
+               ? slc_fail(err, SLC_ERR_USAGE, "there is no form %s", name)
+               : slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_FORM,
+                                "the name %s does not select a form for the factors: choose "
+                                "matlab, ktensor, splatt or csv",
+                                output);
 }

@@ -22,7 +22,8 @@ struct slc_export_form {
 
 /* Returns the form called `name`, in static memory. If `name` is NULL, the ending of the output
  * selects the form; a tensor with an unknown ending is written as text. Errors: SLC_ERR_USAGE if
- * tensors (or models, as `kind` says) have no such form. */
+ * tensors (or models, as `kind` says) have no such form, or if the ending means a format in which
+ * they cannot be written. */
 enum slc_status slc_export_form_choose(enum slc_export_kind kind,
                                        const char *name,
                                        const char *output,

@@ -203,6 +203,7 @@ def tables(folder):
     fails(sluice.UsageError, "names of mode 2", sluice.convert, coords, "no.slc", [1, 2], labels={2: ["a"]})
     fails(sluice.UsageError, "apply only to files", sluice.convert, coords, "no.slc", [1, 2], missing="skip")
     tensor.export(os.path.join(folder, "p.tns"))
+    fails(sluice.UsageError, "a format in which a tensor cannot be written", tensor.export, os.path.join(folder, "t.parquet"))
     tensor = sluice.convert(os.path.join(folder, "p.tns"), os.path.join(folder, "q.slc"), labels={0: names})
     check([tensor.label(0, n) for n in range(3)] == ["x", "y", "z"] and tensor.label(1, 0) is None, tensor.labels(0))
 

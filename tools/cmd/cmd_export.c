@@ -64,41 +64,6 @@ static const struct option options[] = {
     FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
 
-static bool ends_with(const char *text, const char *ending)
-{
-    const size_t length = strlen(text);
-
-    return length > strlen(ending) && strcmp(text + length - strlen(ending), ending) == 0;
-}
-
-/* Rejects an output name with the suffix of a format that cannot be written. */
-static enum slc_status check_suffix(const char *output, struct slc_error *err)
-{
-    static const char *const packed[] = {".gz", ".bz2", ".xz", ".zst", ".lz4"};
-    static const char *const others[] = {".csv",   ".tsv", ".npy",  ".parquet", ".feather",
-                                         ".arrow", ".h5",  ".hdf5", ".xlsx",    ".orc",
-                                         ".avro",  ".pkl", ".zip"};
-
-    for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++) {
-        if (ends_with(output, packed[i])) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "the suffix of %s means compressed text, which cannot be written: "
-                            "pipe the text through a compressor (sluice export X.slc - | gzip > "
-                            "X.tns.gz), or use --format tns for plain text",
-                            output);
-        }
-    }
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        if (ends_with(output, others[i])) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "the suffix of %s means a format in which a tensor cannot be written: "
-                            "use .tns, .bin, .npz or .mat, or --format",
-                            output);
-        }
-    }
-    return SLC_OK;
-}
-
 /* Chooses the format from --format or the name of the output. */
 static enum slc_status choose_form(const struct arguments *args,
                                    const char *output,
@@ -107,18 +72,9 @@ static enum slc_status choose_form(const struct arguments *args,
                                    struct slc_error *err)
 {
     const bool by_name = strcmp(args->format, "auto") == 0;
-    enum slc_status status = SLC_OK;
 
-    SLC_TRY(by_name && !run ? check_suffix(output, err) : SLC_OK);
-    status =
-        slc_export_form_choose(run ? SLC_EXPORT_MODEL : SLC_EXPORT_TENSOR,
-                               by_name ? NULL : args->format, output, form, by_name ? NULL : err);
-    return status != SLC_OK && by_name
-               ? slc_fail(err, SLC_ERR_USAGE,
-                          "the name %s does not determine the format of the factors: use --format "
-                          "matlab, ktensor, splatt or csv",
-                          output)
-               : status;
+    return slc_export_form_choose(run ? SLC_EXPORT_MODEL : SLC_EXPORT_TENSOR,
+                                  by_name ? NULL : args->format, output, form, err);
 }
 
 /* Mean length of a number as text, such as "-1.2345678901234567e-01", with a separator. Half of the
