@@ -7,12 +7,13 @@ import json
 import os
 from ctypes import byref
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _structs as c
 from ._errors import UsageError
+from ._interop import arrow_tables, model_of, package, pandas_table, tidy, write_parquet
 from ._library import LIB, Progress, Run, call, options, path_bytes, pointer, size
 from ._options import FORMATS, MODELS, choose, index_base as first_index, plain
 
@@ -78,6 +79,19 @@ class Iteration:
         modes = tuple(n for n in range(c.MAX_ORDER) if given.singular >> n & 1)
         errors = (given.heldout_rmse, given.heldout_mae) if given.heldout > 0 else (None, None)
         return cls(given.iteration, given.fit, given.delta, given.seconds, given.bytes_read, modes, *errors)
+
+
+class _TopRow(NamedTuple):
+    """A row of a factor with its component and mode, as in the tables of to_pandas."""
+
+    component: int
+    weight: float
+    mode: int
+    title: Optional[str]
+    index: int
+    name: Optional[str]
+    value: float
+    place: int
 
 
 class Result:
@@ -155,8 +169,8 @@ class Result:
             call("sluice_run_report", path_bytes(self.folder), path_bytes(path), byref(known))
             return
         known.record = self._record
-        if store is None and self.store and os.path.isdir(self.store):
-            known.store = path_bytes(self.store)
+        where = self._names_from(store)
+        known.store = None if where is None else path_bytes(where)
         model = self._model()
         try:
             call("sluice_model_report", model, path_bytes(path), byref(known))
@@ -174,14 +188,7 @@ class Result:
 
     def _model(self) -> Any:
         """Creates a model of the library with these weights and factors; the caller destroys it."""
-        model = ctypes.c_void_p()
-        held = [np.ascontiguousarray(factor, dtype=np.float64) for factor in self.factors]
-        weights = np.ascontiguousarray(self.weights, dtype=np.float64)
-        pointers = (ctypes.c_void_p * len(held))(*(pointer(factor) for factor in held))
-        dims = (ctypes.c_uint64 * len(held))(*(len(factor) for factor in held))
-        call("sluice_model_create", ctypes.c_uint32(len(held)), dims, ctypes.c_uint32(self.rank), pointer(weights),
-             pointers, byref(model))
-        return model
+        return create_model(self.weights, self.factors)
 
     def predict(self, coords: Union[Any, Sequence[Any]], *, threads: int = 0) -> np.ndarray:
         """
@@ -247,27 +254,44 @@ class Result:
         The first component is 0. `by` is "absolute" to order rows by absolute value, or "value".
         Names are read from `store` (None: the factorized store).
         """
+        if not 0 <= component < self.rank:
+            raise UsageError(f"no component {component}: there are {self.rank} components, counted from 0")
+        out: List[List[Row]] = []
+        for row in self._top_rows(component, rows, self._selected_modes(modes), by, store, memory):
+            if row.place == 0:
+                out.append([])
+            out[-1].append(Row(row.index, row.value, row.name))
+        return out
+
+    def _selected_modes(self, modes: Optional[Sequence[int]]) -> List[int]:
+        """Returns the modes as a list; None selects all modes."""
+        selected = list(range(len(self.factors)) if modes is None else modes)
+        if any(not 0 <= mode < len(self.factors) for mode in selected):
+            raise UsageError(f"not all of the modes {selected} exist: there are {len(self.factors)} modes, counted from 0")
+        return selected
+
+    def _names_from(self, store: Any) -> Any:
+        """Returns the store with the index names: `store`, or the factorized store if it exists."""
+        return store if store is not None else self.store if self.store and os.path.isdir(self.store) else None
+
+    def _top_rows(self, component: int, rows: int, modes: List[int], by: str, store: Any, memory: Any = None) -> List["_TopRow"]:
+        """Returns the top rows of a component in the modes `modes`."""
         if by not in ("absolute", "value"):
             raise UsageError(f"by {by!r} is not one of absolute, value")
-        selected = list(range(len(self.factors)) if modes is None else modes)
-        if not 0 <= component < self.rank or any(not 0 <= mode < len(self.factors) for mode in selected):
-            raise UsageError(f"no component {component}, or not all of the modes {selected}: there are {self.rank} "
-                             f"components and {len(self.factors)} modes, counted from 0")
-        if not selected:
+        if not modes:
             return []
-        where = store if store is not None else self.store if self.store and os.path.isdir(self.store) else None
+        where = self._names_from(store)
         known = options(c.TopOptions)
-        known.component_count, known.mode_count = 1, len(selected)
-        known.components, known.modes = (ctypes.c_uint32 * 1)(component), (ctypes.c_uint32 * len(selected))(*selected)
+        known.component_count, known.mode_count = 1, len(modes)
+        known.components, known.modes = (ctypes.c_uint32 * 1)(component), (ctypes.c_uint32 * len(modes))(*modes)
         known.rows, known.by_signed, known.run.memory_bytes = rows, by == "value", size(memory)
         known.store = None if where is None else path_bytes(where)
-        out: List[List[Row]] = []
+        out: List[_TopRow] = []
 
         def on_row(_: Any, given: Any) -> int:
             row = given.contents
-            if row.place == 0:
-                out.append([])
-            out[-1].append(Row(row.index, row.value, row.name.decode() or None))
+            out.append(_TopRow(row.component, row.weight, row.mode, row.title.decode() or None, row.index,
+                               row.name.decode() or None, row.value, row.place))
             return 0
 
         if self.folder is not None:
@@ -294,7 +318,7 @@ class Result:
         known = options(c.ModelExportOptions)
         known.form = choose("form", MODELS, form)
         known.overwrite, known.run.memory_bytes = overwrite, size(memory)
-        where = store if store is not None else self.store if self.store and os.path.isdir(self.store) else None
+        where = self._names_from(store)
         known.store = None if where is None else path_bytes(where)
         run = Run()
         run.watch(known, progress)
@@ -307,17 +331,70 @@ class Result:
         finally:
             LIB.sluice_model_destroy(model)
 
+    def to_pandas(self, rows: Optional[int] = None, *, modes: Optional[Sequence[int]] = None, by: str = "absolute",
+                  store: Any = None) -> Any:
+        """
+        Returns the factors as a tidy pandas.DataFrame: one row for each component, mode and index.
+
+        The columns are component, weight (of the component), mode, title (of the mode), index, name
+        (of the index) and value (element of the factor). Components, modes and indices count from
+        0. With `rows`, the table has only the top rows of each component and mode, as in `top`;
+        `modes`, `by` and `store` are as for `top`.
+        """
+        return pandas_table(tidy(self, rows, modes, by, store))
+
+    def to_arrow(self, rows: Optional[int] = None, *, modes: Optional[Sequence[int]] = None, by: str = "absolute",
+                 store: Any = None) -> Any:
+        """
+        Returns the table of to_pandas as a pyarrow.Table.
+
+        polars reads it with polars.from_arrow, and DuckDB reads it by its name in a query.
+        """
+        return package("pyarrow").concat_tables(arrow_tables(tidy(self, rows, modes, by, store)))
+
+    def to_parquet(self, path: Any, rows: Optional[int] = None, *, modes: Optional[Sequence[int]] = None,
+                   by: str = "absolute", store: Any = None, overwrite: bool = False) -> None:
+        """
+        Writes the table of to_pandas to a Parquet file, one row group for each component.
+
+        Only the rows of one component are in memory. The package pyarrow writes the file.
+        """
+        write_parquet(tidy(self, rows, modes, by, store), path, overwrite)
+
     def to_pyttb(self) -> Any:
         """Returns a pyttb.ktensor with copies of the weights and factors."""
-        import pyttb
-
-        return pyttb.ktensor([np.array(factor, dtype=float, order="F") for factor in self.factors], self.weights.copy())
+        return package("pyttb").ktensor([np.array(factor, dtype=float, order="F") for factor in self.factors], self.weights.copy())
 
     def to_tensorly(self) -> Any:
         """Returns a TensorLy CPTensor of NumPy arrays with copies of the weights and factors."""
-        from tensorly.cp_tensor import CPTensor
+        return package("tensorly.cp_tensor").CPTensor((self.weights.copy(), [np.array(factor, dtype=float) for factor in self.factors]))
 
-        return CPTensor((self.weights.copy(), [np.array(factor, dtype=float) for factor in self.factors]))
+    def to_torch(self) -> Tuple[Any, List[Any]]:
+        """Returns (weights, factors) as torch tensors of doubles, with copies of the numbers."""
+        torch = package("torch")
+        return torch.from_numpy(self.weights.copy()), [torch.from_numpy(np.array(factor, dtype=float)) for factor in self.factors]
+
+
+def create_model(weights: Any, factors: Sequence[Any]) -> Any:
+    """Creates a model of the library; the caller destroys it."""
+    model = ctypes.c_void_p()
+    held = [np.ascontiguousarray(factor, dtype=np.float64) for factor in factors]
+    numbers = np.ascontiguousarray(weights, dtype=np.float64)
+    pointers = (ctypes.c_void_p * len(held))(*(pointer(factor) for factor in held))
+    dims = (ctypes.c_uint64 * len(held))(*(len(factor) for factor in held))
+    call("sluice_model_create", ctypes.c_uint32(len(held)), dims, ctypes.c_uint32(len(numbers)), pointer(numbers),
+         pointers, byref(model))
+    return model
+
+
+def load_model(path: Any, store: Any = None) -> Any:
+    """Loads a model of the library from a run folder or an exported file; the caller destroys it."""
+    given = model_of(path)
+    if given is not None:
+        return create_model(*given)
+    model = ctypes.c_void_p()
+    call("sluice_model_load", store if store is not None else ctypes.c_void_p(), path_bytes(path), byref(model))
+    return model
 
 
 def report_options(components: int, rows: int, store: Any, overwrite: bool, memory: Any) -> Any:

@@ -12,11 +12,12 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import _structs as c
-from ._errors import Interrupted, UsageError
+from ._errors import InputError, Interrupted, UsageError
+from ._interop import model_of
 from ._library import LIB, Progress, Run, call, options, path_bytes, pointer
 from ._options import (CODECS, CONSISTENCIES, RELABELS, Device, Fibers, PathLike, choose, compute, plain, set_fibers,
                        set_sort_limits)
-from ._result import Iteration, Result, save
+from ._result import Iteration, Result, load_model, save
 from ._stored import Stored
 from ._sweep import Sweep, SweepRun, run_sweep
 
@@ -178,7 +179,7 @@ class Tensor(Stored):
                      for name in ("coords.npy", "rows.npy"))  # type: ignore[return-value]
 
     def cpd(self, rank: int, iters: int = 50, seed: int = 0, *, tol: float = 1e-5, max_seconds: float = 0,
-            reg: float = 0, init: Union[None, PathLike, Sequence[Any]] = None,
+            reg: float = 0, init: Any = None,
             mode_order: Optional[Sequence[int]] = None, callback: Optional[Callable[[Iteration], Any]] = None,
             output: Optional[PathLike] = None, checkpoint: Optional[PathLike] = None,
             checkpoint_interval: Optional[float] = None, restart: bool = False, memory: Any = None, threads: int = 0,
@@ -190,8 +191,10 @@ class Tensor(Stored):
         """
         Computes a CP decomposition by alternating least squares.
 
-        init         initial factors: a folder with mode-1.npy, .., or one matrix per mode; None:
-                     uniform random numbers, which `seed` determines
+        init         initial factors: a folder with mode-1.npy, .., a .mat or .ktensor file that
+                     export wrote, one matrix per mode, a Result, a pyttb.ktensor or a CPTensor of
+                     TensorLy (weights included); None: uniform random numbers, which `seed`
+                     determines
         callback     called with an Iteration after each iteration; the run stops if it returns True
         output       folder to which a complete run writes mode-1.npy, .. and lambda.npy; the factors
                      of the result are then memory-mapped from these files
@@ -243,12 +246,16 @@ class Tensor(Stored):
 
     def _init_folder(self, init: Any, folder: str) -> PathLike:
         """Returns the folder with the initial factors; writes matrices to `folder`."""
-        if isinstance(init, (str, bytes, os.PathLike)):
+        given = model_of(init)
+        if given is None and isinstance(init, (str, bytes, os.PathLike)):
             return os.fsdecode(init)
-        if len(init) != self.order:
-            raise UsageError(f"{len(init)} initial matrices for {self.order} modes")
-        for n, matrix in enumerate(init):
+        weights, factors = given if given is not None else (None, init)
+        if len(factors) != self.order:
+            raise UsageError(f"{len(factors)} initial matrices for {self.order} modes")
+        for n, matrix in enumerate(factors):
             np.save(os.path.join(folder, f"mode-{n + 1}.npy"), _matrix(matrix, self.shape[n], f"the initial matrix of mode {n}"))
+        if weights is not None:
+            np.save(os.path.join(folder, "lambda.npy"), weights)
         return folder
 
     def _cpd(self, run: Run, rank: int, known: c.CpdOptions, callback: Optional[Callable[[Iteration], Any]],
@@ -328,20 +335,28 @@ class Tensor(Stored):
             return run_sweep(run, self._open(), folder, list(ranks), known, callback,
                              output is not None, lambda name: self._load(os.path.join(folder, name), output is not None))
 
-    def load(self, folder: PathLike) -> Result:
+    def load(self, path: PathLike) -> Result:
         """
-        Loads the factors that cpd or the command wrote to `folder`, memory-mapped. `fit`, `stop` and
-        `iterations` are those of run.json.
-        """
-        return self._load(folder, True)
+        Loads the factors of this tensor that cpd or the command wrote to a run folder, or a .mat or
+        .ktensor file that export wrote.
 
-    def _load(self, folder: PathLike, mapped: bool) -> Result:
-        model = c_void_p()
-        call("sluice_model_load", self._open(), path_bytes(folder), byref(model))
+        The factors of a run folder are memory-mapped; `fit`, `stop` and `iterations` are those of
+        run.json. A file has no record: `fit` is NaN.
+        """
+        return self._load(path, True)
+
+    def _load(self, path: PathLike, mapped: bool) -> Result:
+        model = load_model(path, self._open())
         try:
-            return Result(model, (), os.fsdecode(folder) if mapped else None, self.path)
+            result = Result(model, (), os.fsdecode(path) if mapped and os.path.isdir(path) else None, self.path)
         finally:
             LIB.sluice_model_destroy(model)
+        shape = tuple(len(factor) for factor in result.factors)
+        if shape != self.shape:
+            raise InputError(f"{os.fsdecode(path)}: the factors have {shape} rows; expected {self.shape}, the mode sizes of {self.path}",
+                             "input", file=os.fsdecode(path))
+        result.norm = self.norm
+        return result
 
 
 def open(path: PathLike) -> Tensor:

@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""Results of the Python module in other packages: values keep their bits, and models are read back.
+In the long form, the packages come from PyPI."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from tap import FULL, SOURCE, Skip, call, check, run, sluice as command  # noqa: E402
+
+sys.path.insert(0, os.path.join(SOURCE, "python"))
+sys.dont_write_bytecode = True
+import sluice  # noqa: E402
+from sluice import _interop  # noqa: E402
+
+PACKAGES = ["scipy", "pandas", "pyarrow", "polars", "pyttb", "tensorly", "matplotlib", "sparse", "scikit-learn"]
+
+
+def need(name):
+    if importlib.util.find_spec(name) is None:
+        raise Skip(f"there is no {name}")
+    return importlib.import_module(name)
+
+
+def fails(kind, part, function, *args, **kw):
+    try:
+        function(*args, **kw)
+    except kind as fault:
+        check(part in str(fault), f"{fault!r} has no {part!r}")
+        return fault
+    raise AssertionError(f"{kind.__name__} was not raised")
+
+
+def named(folder):
+    """A store with names in two of three modes."""
+    generator = np.random.default_rng(2)
+    coords = [generator.integers(0, n, 900) for n in (12, 9, 7)]
+    names = {0: [f"user {n}" for n in range(12)], 2: ["mon", "tue", "wed", "thu", "fri", "sat", "s\u00f6n"]}
+    return sluice.convert(coords, os.path.join(folder, "named.slc"), generator.random(900), shape=(12, 9, 7), labels=names)
+
+
+def same(model, result, what):
+    weights, factors = model
+    check(np.asarray(weights).tobytes() == result.weights.tobytes(), f"weights of {what}")
+    for mode, factor in enumerate(result.factors):
+        check(np.ascontiguousarray(factors[mode]).tobytes() == np.ascontiguousarray(factor).tobytes(), f"mode {mode} of {what}")
+
+
+def pivoted(columns, result):
+    """Factors and weights from a tidy table."""
+    weights = np.full(result.rank, np.nan)
+    weights[columns["component"]] = columns["weight"]
+    factors = [np.full(factor.shape, np.nan) for factor in result.factors]
+    for mode, factor in enumerate(factors):
+        here = columns["mode"] == mode
+        factor[columns["index"][here], columns["component"][here]] = columns["value"][here]
+    return weights, factors
+
+
+def columns_of(table):
+    return {name: table[name].to_numpy() for name in table.column_names}
+
+
+def missing(folder):
+    """The error of an absent package says how to install it."""
+    result = named(folder).cpd(2, 2)
+    for name, use in (("pandas", result.to_pandas), ("pyarrow", result.to_arrow), ("pyttb", result.to_pyttb),
+                      ("tensorly", result.to_tensorly), ("torch", result.to_torch)):
+        if importlib.util.find_spec(name) is None:
+            fault = fails(ImportError, f"pip install {name}", use)
+            check(fault.name == name, fault.name)
+
+
+def tidy_tables(folder):
+    """All rows, and the top rows, as columns: the values of NumPy, with names."""
+    tensor = named(folder)
+    for result in (tensor.cpd(3, 4), tensor.cpd(3, 4, output=os.path.join(folder, "run"))):
+        parts = list(_interop.tidy(result, None, None, "absolute", None))
+        whole = {name: np.concatenate([part[name] for part in parts]) for name in _interop.COLUMNS}
+        same(pivoted(whole, result), result, "a tidy table")
+        check(len(whole["value"]) == 3 * (12 + 9 + 7), len(whole["value"]))
+        check(all(name == (None if mode == 1 else tensor.label(mode, index))
+                  for mode, index, name in zip(whole["mode"], whole["index"], whole["name"])), "names")
+        top = list(_interop.tidy(result, 2, [2, 0], "value", None))[1]
+        check(list(top["mode"]) == [2, 2, 0, 0] and set(top["component"]) == {1}, top)
+        check(list(top["value"][2:]) == sorted(result.factors[0][:, 1], reverse=True)[:2], top)
+        check(top["name"][0] == tensor.label(2, top["index"][0]) and set(top["weight"]) == {result.weights[1]}, top)
+    fails(sluice.UsageError, "modes [3]", lambda: list(_interop.tidy(result, 2, [3], "value", None)))
+
+
+def pandas_frames(folder):
+    pandas = need("pandas")
+    tensor = named(folder)
+    result = tensor.cpd(3, 4)
+    frame = result.to_pandas()
+    check(list(frame.columns) == ["component", "weight", "mode", "title", "index", "name", "value"], frame.columns)
+    same(pivoted({name: frame[name].to_numpy() for name in frame.columns}, result), result, "a frame")
+    wide = frame[frame["mode"] == 2].pivot(index="name", columns="component", values="value")
+    check(wide.loc["s\u00f6n", 1] == result.factors[2][6, 1], wide)
+    top = result.to_pandas(1)
+    check(len(top) == 9 and isinstance(top, pandas.DataFrame) and top["name"].isna().sum() == 3, top)
+
+
+def arrow_tables(folder):
+    need("pyarrow")
+    import pyarrow.parquet
+
+    result = named(folder).cpd(3, 4)
+    table = result.to_arrow()
+    same(pivoted(columns_of(table), result), result, "an Arrow table")
+    path = os.path.join(folder, "t.parquet")
+    result.to_parquet(path)
+    same(pivoted(columns_of(pyarrow.parquet.read_table(path)), result), result, "a Parquet file")
+    check(pyarrow.parquet.ParquetFile(path).num_row_groups == 3, "row groups")
+    fails(sluice.StorageError, "overwrite", result.to_parquet, path)
+    result.to_parquet(path, 2, modes=[1], overwrite=True)
+    check(pyarrow.parquet.read_table(path).num_rows == 6 and sorted(os.listdir(folder)) == ["named.slc", "t.parquet"], os.listdir(folder))
+    if importlib.util.find_spec("polars"):
+        import polars
+
+        frame = polars.from_arrow(table)
+        check(frame["value"].to_numpy().tobytes() == table["value"].to_numpy().tobytes(), "polars")
+
+
+def other_objects(folder):
+    """pyttb, TensorLy and torch keep the bits; their models are accepted as a start."""
+    result = named(folder).cpd(3, 4)
+    tensor = named_again(folder)
+    tried = 0
+    if importlib.util.find_spec("pyttb"):
+        model = result.to_pyttb()
+        same((model.weights, model.factor_matrices), result, "a ktensor")
+        same(_interop.model_of(model), result, "a ktensor that is read back")
+        starts_from(tensor, model, result, "a ktensor as a start")
+        tried += 1
+    if importlib.util.find_spec("tensorly"):
+        model = result.to_tensorly()
+        same((model.weights, model.factors), result, "a CPTensor")
+        same(_interop.model_of(model), result, "a CPTensor that is read back")
+        starts_from(tensor, model, result, "a CPTensor as a start")
+        tried += 1
+    if importlib.util.find_spec("torch"):
+        weights, factors = result.to_torch()
+        same((weights.numpy(), [factor.numpy() for factor in factors]), result, "torch")
+        tried += 1
+    if not tried:
+        raise Skip("there is no pyttb, tensorly or torch")
+
+
+def named_again(folder):
+    return sluice.open(os.path.join(folder, "named.slc"))
+
+
+def starts_from(tensor, init, result, what):
+    """A run without iterations returns its start, with columns normalized again, and its fit."""
+    model = tensor.cpd(3, 0, init=init)
+    check(np.allclose(model.weights, result.weights, rtol=1e-14), f"weights of {what}: {model.weights}")
+    check(all(np.allclose(a, b, rtol=1e-14, atol=0) for a, b in zip(model.factors, result.factors)), what)
+
+
+class Cp:
+    """The attributes of pyttb's ktensor and TensorLy's CPTensor."""
+
+    def __init__(self, weights, **factors):
+        self.weights = weights
+        self.__dict__.update(factors)
+
+
+def read_back(folder):
+    """Exported .mat and .ktensor files, results and models of others are starts; files are loaded."""
+    tensor = named(folder)
+    result = tensor.cpd(3, 4)
+    files = [os.path.join(folder, name) for name in ("m.ktensor", "m.mat")]
+    for path in files:
+        result.export(path)
+        if path.endswith(".mat") and importlib.util.find_spec("scipy") is None:
+            continue
+        loaded = tensor.load(path)
+        same((loaded.weights, loaded.factors), result, path)
+        check(np.isnan(loaded.fit) and loaded.norm == tensor.norm, loaded)
+        check(loaded.predict([[1], [2], [3]]) == result.predict([[1], [2], [3]]), "a prediction")
+        starts_from(tensor, path, result, f"{path} as a start")
+        check(tensor.cpd(3, 2, init=path, deterministic=True).fits == tensor.cpd(3, 2, init=result, deterministic=True).fits, "fits")
+    starts_from(tensor, result, result, "a result as a start")
+    starts_from(tensor, Cp(result.weights, factor_matrices=result.factors), result, "a start like pyttb's")
+    whole = [result.factors[0] * result.weights, *result.factors[1:]]
+    starts_from(tensor, Cp(None, factors=whole), result, "a start without weights")
+    ones = tensor.cpd(3, 0, init=Cp(np.array([2.0, 1.0, 1.0]), factors=result.factors))
+    check(np.isclose(max(ones.weights), 2.0), ones.weights)
+    fails(sluice.UsageError, "2 weights for factors with [3, 3, 3]", tensor.cpd, 3, init=Cp(np.ones(2), factors=result.factors))
+    fails(sluice.UsageError, "2 initial matrices for 3 modes", tensor.cpd, 3, init=Cp(np.ones(3), factors=result.factors[:2]))
+    with open(files[0]) as file:
+        lines = file.read().splitlines(True)
+    broken = os.path.join(folder, "broken.ktensor")
+    for number, text, line in ((None, "ends too early", len(lines) - 1), (1, "invalid literal", 2), (4, "could not convert", 5),
+                               (7, "matrix of 12 x 3", 8)):
+        with open(broken, "w") as file:
+            file.writelines(lines[:-1] if number is None else [*lines[:number], "x 1\n", *lines[number + 1:]])
+        fault = fails(sluice.InputError, text, tensor.load, broken)
+        check(fault.file == broken and (number is None or fault.line == line), vars(fault))
+    if importlib.util.find_spec("scipy"):
+        tensor.export(os.path.join(folder, "tensor.mat"))
+        fails(sluice.InputError, "no struct `model`", tensor.load, os.path.join(folder, "tensor.mat"))
+    other = sluice.generate(os.path.join(folder, "other.slc"), (5, 9, 7), 30)
+    fails(sluice.InputError, "expected (5, 9, 7)", other.load, files[0])
+    command("cpd", tensor.path, "-r", 3, "-i", 4, "-o", os.path.join(folder, "run"), "-q")
+    check(isinstance(tensor.load(os.path.join(folder, "run")).factors[0], np.memmap), "no memory map")
+
+
+def packages(folder):
+    """This file again, with the packages of PyPI."""
+    if not FULL or os.environ.get("SLUICE_TEST_PACKAGES"):
+        raise Skip("installs packages from PyPI; SLC_TEST_FULL=1 does")
+    python = os.path.join(folder, "venv", "bin", "python")
+    call(sys.executable, "-m", "venv", os.path.join(folder, "venv"))
+    pip = [python, "-m", "pip", "--disable-pip-version-check", "-q", "install"]
+    try:
+        call(*pip, *PACKAGES)
+    except AssertionError as fault:
+        raise Skip(f"PyPI cannot be reached: {str(fault).splitlines()[-1]}") from None
+    try:
+        call(*pip, "torch", "--index-url", "https://download.pytorch.org/whl/cpu")
+    except AssertionError as fault:
+        print(f"# no torch: {str(fault).splitlines()[-1]}")
+    for name in ("test_module_results.py", "test_module.py"):
+        done = subprocess.run([python, os.path.join(os.path.dirname(os.path.abspath(__file__)), name)], capture_output=True,
+                              text=True, check=False, env=os.environ | {"SLUICE_TEST_PACKAGES": "1", "SLC_TEST_FULL": "0"})
+        check(done.returncode == 0 and "not ok" not in done.stdout, done.stdout + done.stderr)
+        print("\n".join("# " + line for line in done.stdout.splitlines()))
+
+
+run([
+    ("an absent package is named with its pip command", missing),
+    ("tidy tables have the numbers and names", tidy_tables),
+    ("pandas frames keep the bits", pandas_frames),
+    ("Arrow tables and Parquet files keep the bits", arrow_tables),
+    ("models of pyttb, TensorLy and torch keep the bits", other_objects),
+    ("exported files and models are read back", read_back),
+    ("with the packages of PyPI", packages),
+])
