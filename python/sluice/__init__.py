@@ -16,12 +16,13 @@ the system.
 from ._convert import convert, generate
 from ._errors import BudgetError, InputError, Interrupted, SluiceError, StorageError, UsageError
 from ._library import version
+from ._estimator import CPD
 from ._result import Holdout, Iteration, Prediction, Result, Row
 from ._sweep import Sweep, SweepRank, SweepRun
 from ._stored import Layout, StoreInfo
 from ._tensor import Tensor, open
 
-__all__ = ["BudgetError", "Holdout", "InputError", "Interrupted", "Iteration", "Layout", "Prediction", "Result", "Row",
+__all__ = ["BudgetError", "CPD", "Holdout", "InputError", "Interrupted", "Iteration", "Layout", "Prediction", "Result", "Row",
            "SluiceError", "StorageError", "StoreInfo", "Sweep", "SweepRank", "SweepRun", "Tensor", "UsageError",
            "convert", "generate", "open", "version"]
 __version__ = "0.1.0"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import difflib
 import os
 from ctypes import byref, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
@@ -100,6 +101,7 @@ class Stored:
 
     def _read_shape(self) -> None:
         info = self._info()
+        self._indices: Dict[int, Dict[str, int]] = {}  # mode -> name -> index, filled by `index`
         self.shape: Tuple[int, ...] = tuple(info.dims[:info.order])
         self.nnz: int = info.nnz
         self.norm: float = info.norm
@@ -172,6 +174,22 @@ class Stored:
         for index in range(count):
             out[index] = self.label(mode, index) or ""
         return out
+
+    def index(self, mode: int, name: str) -> int:
+        """
+        Returns the index that has a name; the first one if several have it.
+
+        The first call for a mode reads all its names and keeps them in memory.
+        """
+        if mode not in self._indices:
+            names = self.labels(mode)
+            self._indices[mode] = {} if names is None else {one: index for index, one in reversed(list(enumerate(names)))}
+        found = self._indices[mode].get(name)
+        if found is None or name == "":
+            has = f"has no index named {name!r}" if self._indices[mode] else "has no names"
+            close = difflib.get_close_matches(name, self._indices[mode], 3) if len(self._indices[mode]) < 100000 else []
+            raise UsageError(f"mode {mode} of {self.path} {has}" + (f"; it has {', '.join(close)}" if close else ""))
+        return found
 
     def _open(self) -> _Handle:
         if self._store is None:

@@ -211,6 +211,149 @@ def read_back(folder):
     check(isinstance(tensor.load(os.path.join(folder, "run")).factors[0], np.memmap), "no memory map")
 
 
+def khatri_rao(factors):
+    """The matrix whose rows are the products of rows of all factors, the last factor fastest."""
+    out = np.ones((1, factors[0].shape[1]))
+    for factor in factors:
+        out = (out[:, None, :] * factor[None, :, :]).reshape(-1, out.shape[1])
+    return out
+
+
+def least_squares(model, x):
+    """Scores of the slices of a dense tensor by numpy.linalg.lstsq."""
+    others = khatri_rao([factor for mode, factor in enumerate(model.factors_) if mode != model.mode])
+    unfolded = np.moveaxis(x, model.mode, 0).reshape(x.shape[model.mode], -1)
+    return np.linalg.lstsq(others * model.weights_, unfolded.T, rcond=None)[0].T
+
+
+def scores(folder):
+    """Scores of new slices in every mode are the solution of least squares, to 1e-10."""
+    generator = np.random.default_rng(4)
+    fitted, new = (generator.random((14, 11, 9)) * (generator.random((14, 11, 9)) < 0.4) for _ in range(2))
+    stores = [sluice.convert(list(np.nonzero(x)), os.path.join(folder, f"{n}.slc"), x[np.nonzero(x)], shape=x.shape)
+              for n, x in enumerate((fitted, new))]
+    for mode in range(3):
+        model = sluice.CPD(rank=4, mode=mode, iters=15, tol=0, seed=2, memory="1GiB").fit(stores[0])
+        want = least_squares(model, new)
+        got = model.transform(stores[1])
+        check(np.abs(got - want).max() <= 1e-10 * np.abs(want).max(), f"mode {mode}: off by {np.abs(got - want).max()}")
+        rows = (got * model.weights_) @ khatri_rao([f for n, f in enumerate(model.factors_) if n != mode]).T
+        left = np.linalg.norm(np.moveaxis(new, mode, 0).reshape(new.shape[mode], -1) - rows) / np.linalg.norm(new)
+        check(abs(model.score(stores[1]) - (1 - left)) < 1e-10, f"{model.score(stores[1])} and {1 - left}")
+        check(model.score() == model.fit_ == model.result_.fit and model.score(stores[0]) >= model.fit_ - 1e-12, model.score())
+        again = sluice.CPD(rank=4, mode=mode, iters=15, tol=0, seed=2, memory="1GiB")
+        check(np.allclose(again.fit_transform(stores[0]), model.transform(stores[0]), rtol=1e-9), "fit_transform")
+    # Other numbers of slices, a store's path, and a model whose components are the same.
+    part = stores[1].slice(os.path.join(folder, "part.slc"), {2: slice(3, 5)})
+    check(np.allclose(model.transform(part.path), got[3:5], rtol=1e-12, atol=1e-14), "two slices")
+    twice = sluice.CPD(rank=2, iters=0, init=[np.tile(generator.random((n, 1)), 2) for n in (14, 11, 9)]).fit(stores[0])
+    check(np.allclose(twice.transform(stores[1]), least_squares(twice, new), rtol=1e-10), "equal components")
+    held = sluice.CPD(rank=2, iters=5, holdout=0.2).fit(stores[0])
+    error = held.result_.holdout
+    check(np.isclose(held.score(), 1 - error.rmse * np.sqrt(error.count) / error.norm), held.score())
+
+
+def indices_of_names(folder):
+    """`index` is the inverse of `label`, also after the tensor has grown."""
+    tensor = named(folder)
+    check([tensor.index(2, str(tensor.label(2, n))) for n in range(7)] == list(range(7)), "indices")
+    fails(sluice.UsageError, "has no index named 'user 77'; it has user 7", tensor.index, 0, "user 77")
+    fails(sluice.UsageError, "has no names", tensor.index, 1, "user 1")
+    fails(sluice.UsageError, "no mode 3", tensor.index, 3, "user 1")
+    more = os.path.join(folder, "more.tns")
+    with open(more, "w") as file:
+        file.write("13 1 1 1\n")
+    maps = os.path.join(folder, "users.map")
+    with open(maps, "w") as file:
+        file.writelines(f"user {n}\n" for n in range(13))
+    tensor.append(more, index_base=1, labels={0: maps})
+    check(tensor.index(0, "user 12") == 12, "a grown tensor")
+    twice = sluice.convert([[0, 1, 2]], os.path.join(folder, "twice.slc"), [1, 2, 3], labels={0: ["a", "", "a"]})
+    check(twice.index(0, "a") == 0, "a name that occurs twice")
+    fails(sluice.UsageError, "no index named ''", twice.index, 0, "")
+
+
+def matched_names(folder):
+    """Indices of new slices are matched by name, whatever their order; unseen names are reported."""
+    tensor = named(folder)
+    model = sluice.CPD(rank=3, mode=1, iters=5).fit(tensor)
+    text = os.path.join(folder, "named.tns")
+    tensor.export(text)
+    rows = np.loadtxt(text)
+    orders = [np.random.default_rng(9).permutation(12), np.arange(9), np.array([6, 5, 4, 3, 2, 1, 0])]
+    coords = [np.argsort(order)[rows[:, mode].astype(int) - 1] for mode, order in enumerate(orders)]
+    names = {mode: [str(tensor.label(mode, index)) for index in orders[mode]] for mode in (0, 2)}
+    shuffled = sluice.convert(coords, os.path.join(folder, "shuffled.slc"), rows[:, 3], labels=names)
+    want = model.transform(tensor)
+    check(np.allclose(model.transform(shuffled), want, rtol=1e-12, atol=1e-14) and model.row_names_ is None, "shuffled names")
+    names[2] = names[2][:1] + ["never"] + names[2][2:]
+    other = sluice.convert(coords, os.path.join(folder, "other.slc"), rows[:, 3], labels=names)
+    fault = fails(sluice.InputError, "mode 2 has never, which the fitted tensor does not have", model.transform, other)
+    check(fault.field == "unseen" and "unseen='skip'" in str(fault), fault)
+    kept = coords[2] != 1
+    rest = sluice.convert([column[kept] for column in coords], os.path.join(folder, "rest.slc"), rows[kept, 3], shape=(12, 9, 7),
+                          labels=names | {2: [name.replace("never", "sat") for name in names[2]]})
+    check(np.allclose(model.transform(other, unseen="skip"), model.transform(rest), rtol=1e-12, atol=1e-14), "unseen names are skipped")
+    fails(sluice.UsageError, "mode 0 has names only in the fitted tensor", model.transform, coords, values=rows[:, 3])
+    byname = sluice.CPD(rank=3, mode=0, iters=5).fit(coords, values=rows[:, 3], labels=names)
+    check(byname.result_.top(0, 1)[0][0].name.startswith("user ") and byname.shape_ == (12, 9, 7), "a temporary store with names")
+    place = os.path.dirname(byname.result_.store)
+    byname.transform(other)
+    check(byname.row_names_ == names[0] and os.path.isdir(place), byname.row_names_)
+    byname.result_ = None
+    check(not os.path.exists(place), "the temporary store is left")
+    wide = sluice.generate(os.path.join(folder, "wide.slc"), (3, 4, 9), 80)
+    plain = sluice.CPD(rank=2, mode=0, iters=2).fit(sluice.generate(os.path.join(folder, "plain.slc"), (3, 4, 6), 40))
+    fails(sluice.InputError, "mode 2 has 6, 7, 8, which", plain.transform, wide)
+    check(np.allclose(plain.transform(wide, unseen="skip"),
+                      plain.transform(wide.slice(os.path.join(folder, "six.slc"), {2: slice(0, 6)})), rtol=1e-10), "unseen numbers")
+
+
+def habits(folder):
+    """Parameters, inputs and errors are those of scikit-learn's estimators."""
+    model = sluice.CPD(rank=2, iters=4, seed=3)
+    check(model.get_params() == {"rank": 2, "mode": 0, "iters": 4, "seed": 3} and repr(model) == "CPD(rank=2, mode=0, iters=4, seed=3)", model)
+    check(model.set_params(rank=3, tol=0) is model and model.get_params()["tol"] == 0 and model.rank == 3, model)
+    fails(sluice.UsageError, "unknown options depth", model.set_params, depth=3)
+    fails(sluice.UsageError, "unknown options depth", sluice.CPD, rank=3, depth=3)
+    fails(sluice.UsageError, "call fit first", model.score)
+    fails(sluice.UsageError, "call fit first", model.transform, named(folder))
+    fails(sluice.UsageError, "no mode 3", sluice.CPD(rank=2, mode=3).fit, named_again(folder))
+    check(model.fit(named_again(folder)) is model and model.n_iter_ == 4 and model.shape_ == (12, 9, 7), model)
+    fails(sluice.UsageError, "not one of error, skip", model.transform, named_again(folder), unseen="drop")
+    fails(sluice.UsageError, "has 2 modes", model.transform, sluice.generate(os.path.join(folder, "m.slc"), (3, 4), 9))
+    table = os.path.join(folder, "t.csv")
+    with open(table, "w") as file:
+        file.writelines(["who,what,n\n"] + [f"u{n % 7},w{n % 5},{n % 3 + 1}\n" for n in range(200)])
+    got = model.fit_transform(table, columns="who,what", value_column="n")
+    check(got.shape == (7, 3) and model.titles_ == ("who", "what") and model.row_names_[0] == "u0", model.row_names_)
+    with open(table, "w") as file:
+        file.write("n,what,who\n2,w1,new\n1,w4,new\n")
+    matrix = np.zeros((1, 5))
+    matrix[0, [list(model.names_[1]).index(name) for name in ("w1", "w4")]] = (2, 1)
+    check(np.allclose(model.transform(table), least_squares(model, matrix), rtol=1e-10) and model.row_names_ == ["new"], "a new row")
+    if importlib.util.find_spec("scipy"):
+        import scipy.sparse
+
+        matrix = scipy.sparse.random(20, 9, 0.4, random_state=1, format="csr")
+        model = sluice.CPD(rank=2, iters=9).fit(matrix[:15])
+        check(np.allclose(model.transform(matrix[15:]), least_squares(model, matrix[15:].toarray()), rtol=1e-10), "SciPy")
+    check(list(model.get_feature_names_out()) == ["cpd0", "cpd1"], model.get_feature_names_out())
+    if importlib.util.find_spec("sklearn"):
+        from sklearn.base import clone
+
+        check(repr(clone(model)) == repr(model) and not hasattr(clone(model), "result_"), "a clone")
+    if importlib.util.find_spec("pandas"):
+        import pandas
+
+        table = pandas.DataFrame({"who": [f"u{n % 7}" for n in range(200)], "what": [f"w{n % 5}" for n in range(200)], "n": 2.0})
+        model = sluice.CPD(rank=2).set_output(transform="pandas").fit(table, columns=["who", "what"], value_column="n")
+        frame = model.transform(table[table["who"] == "u3"])
+        check(list(frame.columns) == ["cpd0", "cpd1"] and list(frame.index) == ["u3"], frame)
+        matrix = np.array([[2.0 * np.sum((table["who"] == "u3") & (table["what"] == name)) for name in model.names_[1]]])
+        check(np.allclose(frame, least_squares(model, matrix), rtol=1e-10), frame)
+
+
 def packages(folder):
     """This file again, with the packages of PyPI."""
     if not FULL or os.environ.get("SLUICE_TEST_PACKAGES"):
@@ -240,5 +383,9 @@ run([
     ("Arrow tables and Parquet files keep the bits", arrow_tables),
     ("models of pyttb, TensorLy and torch keep the bits", other_objects),
     ("exported files and models are read back", read_back),
+    ("indices of names", indices_of_names),
+    ("scores are the solution of least squares", scores),
+    ("indices of new slices are matched by name", matched_names),
+    ("estimators have scikit-learn's habits", habits),
     ("with the packages of PyPI", packages),
 ])
