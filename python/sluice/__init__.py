@@ -18,11 +18,11 @@ from ._errors import BudgetError, InputError, Interrupted, SluiceError, StorageE
 from ._library import version
 from ._estimator import CPD
 from ._result import Holdout, Iteration, Prediction, Result, Row
-from ._sweep import Sweep, SweepRank, SweepRun
+from ._sweep import Sweep, SweepRank, SweepRun, load
 from ._stored import Layout, StoreInfo
 from ._tensor import Tensor, open
 
 __all__ = ["BudgetError", "CPD", "Holdout", "InputError", "Interrupted", "Iteration", "Layout", "Prediction", "Result", "Row",
            "SluiceError", "StorageError", "StoreInfo", "Sweep", "SweepRank", "SweepRun", "Tensor", "UsageError",
-           "convert", "generate", "open", "version"]
+           "convert", "generate", "load", "open", "version"]
 __version__ = "0.1.0"

@@ -45,6 +45,21 @@ def _whole_component(result: "Result", component: int, modes: Sequence[int], nam
             "value": np.concatenate([np.asarray(result.factors[mode][:, component], dtype=np.float64) for mode in modes])}
 
 
+def titles_and_names(result: "Result", modes: Sequence[int], store: Any) -> Tuple[Sequence[str], Dict[int, np.ndarray]]:
+    """Returns the titles of all modes, and the names of `modes` (None for an index without a name)."""
+    where = result._names_from(store)
+    if where is None:
+        return [""] * len(result.factors), {}
+    names = {}
+    with Stored(where) as found:
+        for mode in modes:
+            given = found.labels(mode)
+            if given is not None:
+                given[given == ""] = None
+                names[mode] = given
+        return found.titles, names
+
+
 def tidy(result: "Result", rows: Optional[int], modes: Optional[Sequence[int]], by: str, store: Any) -> Iterator[Dict[str, np.ndarray]]:
     """Yields a tidy table for each component: the columns COLUMNS, and a row for each row of a factor."""
     selected = result._selected_modes(modes)
@@ -53,17 +68,7 @@ def tidy(result: "Result", rows: Optional[int], modes: Optional[Sequence[int]], 
             found = list(result._top_rows(component, rows, selected, by, store))
             yield {name: np.array([getattr(row, name) for row in found], dtype=kind) for name, kind in COLUMNS.items()}
         return
-    where = result._names_from(store)
-    titles: Sequence[str] = [""] * len(result.factors)
-    names: Dict[int, Any] = {}
-    if where is not None:
-        with Stored(where) as open_store:
-            titles = open_store.titles
-            for mode in selected:
-                given = open_store.labels(mode)
-                if given is not None:
-                    given[given == ""] = None
-                    names[mode] = given
+    titles, names = titles_and_names(result, selected, store)
     for component in range(result.rank):
         yield _whole_component(result, component, selected, names, titles)
 

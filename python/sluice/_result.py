@@ -16,6 +16,7 @@ from ._errors import UsageError
 from ._interop import arrow_tables, model_of, package, pandas_table, tidy, write_parquet
 from ._library import LIB, Progress, Run, call, options, path_bytes, pointer, size
 from ._options import FORMATS, MODELS, choose, index_base as first_index, plain
+from ._views import plot_result, result_html
 
 STOPS = ("tol", "iterations", "time", "stopped")
 
@@ -140,6 +141,8 @@ class Result:
         self.folder = folder
         self.store = store
         self._record: Optional[bytes] = LIB.sluice_model_record(model)
+        if self._record is not None and not self.fits:
+            self._read_record()
         self.weights: np.ndarray = np.empty(self.rank)
         call("sluice_model_get_weights", model, pointer(self.weights), ctypes.c_uint64(self.rank))
         self.factors: List[np.ndarray] = []
@@ -155,6 +158,18 @@ class Result:
     def record(self) -> Optional[Dict[str, Any]]:
         """The record of the run, as in run.json; None if the factors have no record."""
         return None if self._record is None else json.loads(self._record)
+
+    def _read_record(self) -> None:
+        """Sets what only the record of a loaded run knows."""
+        record = self.record or {}
+        self.fits = [one["fit"] for one in record.get("iterations", [])]
+        self.seconds = record.get("seconds", {}).get("total", self.seconds)
+        self.bytes_read = record.get("counters", {}).get("bytes_read", self.bytes_read)
+        held, tensor = record.get("holdout"), record.get("tensor", {})
+        if held is not None:
+            self.holdout = Holdout(held["count"], held["rmse"], held["mae"], held["norm"])
+        if self.store is None and "path" in tensor:
+            self.store = os.path.join(tensor.get("directory") or "", tensor["path"])
 
     def report(self, path: Any, *, components: int = 64, rows: int = 10, store: Any = None, overwrite: bool = False,
                memory: Any = None) -> None:
@@ -183,8 +198,25 @@ class Result:
         return self.stop in ("tol", "iterations")
 
     def __repr__(self) -> str:
+        return f"<sluice.Result of {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        return result_html(self)
+
+    def _summary(self) -> str:
+        """Returns mode sizes, rank, fit and the end of the run as one line."""
         dims = " x ".join(str(len(factor)) for factor in self.factors)
-        return f"<sluice.Result of {dims}, rank {self.rank}: fit {self.fit:.6f}, {self.stop} after {self.iterations}>"
+        return f"{dims}, rank {self.rank}: fit {self.fit:.6f}, {self.stop} after {self.iterations}"
+
+    def plot(self, components: Optional[Sequence[int]] = None, rows: int = 10) -> Any:
+        """
+        Plots the factors with matplotlib: a line of plots for each component, one for each mode.
+
+        `components` are numbers of components; None: the four with the largest weights. A mode with
+        at most 60 indices is plotted in their order, a larger mode with its `rows` top rows.
+        Returns the axes as an array, components x modes.
+        """
+        return plot_result(self, components, rows)
 
     def _model(self) -> Any:
         """Creates a model of the library with these weights and factors; the caller destroys it."""
@@ -387,7 +419,7 @@ def create_model(weights: Any, factors: Sequence[Any]) -> Any:
     return model
 
 
-def load_model(path: Any, store: Any = None) -> Any:
+def load_model(path: Any, store: Any) -> Any:
     """Loads a model of the library from a run folder or an exported file; the caller destroys it."""
     given = model_of(path)
     if given is not None:
@@ -395,6 +427,15 @@ def load_model(path: Any, store: Any = None) -> Any:
     model = ctypes.c_void_p()
     call("sluice_model_load", store if store is not None else ctypes.c_void_p(), path_bytes(path), byref(model))
     return model
+
+
+def load_result(path: Any, handle: Any = None, store: Optional[str] = None, mapped: bool = True) -> Result:
+    """Loads a result; with the open store `handle`, its factors must have the shape of the store."""
+    model = load_model(path, handle)
+    try:
+        return Result(model, (), os.fsdecode(path) if mapped and os.path.isdir(path) else None, store)
+    finally:
+        LIB.sluice_model_destroy(model)
 
 
 def report_options(components: int, rows: int, store: Any, overwrite: bool, memory: Any) -> Any:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import math
 import os
 from ctypes import byref
-from dataclasses import dataclass
-from typing import Any, Callable, List, Optional
+from dataclasses import dataclass, fields
+from typing import Any, Callable, List, Optional, Union
 
 from . import _structs as c
-from ._errors import UsageError
+from ._errors import InputError, UsageError
+from ._interop import package
 from ._library import LIB, Run, call, options, path_bytes
-from ._result import STOPS, Result, report_options
+from ._result import STOPS, Result, load_result, report_options
+from ._views import plot_sweep, sweep_html
 
 
 def _none_if_nan(number: float) -> Optional[float]:
@@ -62,7 +65,7 @@ class SweepRank:
     note: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sweep:
     """
     A sweep over ranks and random starts.
@@ -78,6 +81,27 @@ class Sweep:
     why: str
     best: Result
     folder: Optional[str] = None
+
+    def __repr__(self) -> str:
+        return f"<sluice.Sweep of {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        return sweep_html(self)
+
+    def _summary(self) -> str:
+        """Returns the mode sizes, the number of runs, the ranks and the suggested rank as one line."""
+        dims = " x ".join(str(len(factor)) for factor in self.best.factors)
+        ranks = ", ".join(str(rank.rank) for rank in self.ranks)
+        return f"{dims}, {len(self.runs)} runs of the ranks {ranks}: " + ("no rank" if self.rank is None else f"rank {self.rank}") + " suggested"
+
+    def plot(self) -> Any:
+        """Plots fit, agreement and core consistency by rank with matplotlib; returns the axes as an array."""
+        return plot_sweep(self)
+
+    def to_pandas(self) -> Any:
+        """Returns the runs as a pandas.DataFrame: a row for each SweepRun, a column for each of its members."""
+        names = [field.name for field in fields(SweepRun)]
+        return package("pandas").DataFrame([[getattr(run, name) for name in names] for run in self.runs], columns=names)
 
     def report(self, path: Any, *, overwrite: bool = False, memory: Any = None) -> None:
         """Writes a report that compares the runs and suggests a rank, as one HTML file."""
@@ -124,3 +148,34 @@ def run_sweep(run: Run, store: Any, folder: Any, ranks: List[int], known: Any,
         return _read_sweep(sweep, os.fsdecode(folder) if lasting else None, load)
     finally:
         LIB.sluice_sweep_destroy(sweep)
+
+
+def _load_sweep(folder: str) -> Sweep:
+    """Reads the record of a sweep, sweep.json."""
+    path = os.path.join(folder, "sweep.json")
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            record = json.load(file)
+        runs = [SweepRun(run["rank"], run["seed"], run["fit"], run["iterations"], run["reason"], run["seconds"], run["heldout_rmse"],
+                         run["match_with_best"], run["factors_kept"], run["folder"]) for run in record["runs"]]
+        ranks = [SweepRank(rank["rank"], rank["runs"], rank["best_seed"], rank["fit"], rank["agreement"], rank["core_consistency"],
+                           rank["core_consistency_note"] or "") for rank in record["ranks"]]
+        suggestion = record["suggestion"]
+        rank, why, best = suggestion["rank"], suggestion["why"], suggestion["best"]
+    except (ValueError, KeyError, TypeError) as fault:
+        raise InputError(f"{path}: not the record of a complete sweep ({fault!r}); continue the sweep with the same call",
+                         "input", file=path) from None
+    return Sweep(ranks, runs, rank, why, load_result(os.path.join(folder, best)), folder)
+
+
+def load(path: Any) -> Union[Result, Sweep]:
+    """
+    Loads what cpd, a sweep or the command wrote: a run folder, the folder of a sweep, or a .mat or
+    .ktensor file that export wrote.
+
+    The factors of a run folder are memory-mapped. Names are read from the store that run.json
+    states, if it still exists. Tensor.load also checks that the factors have the shape of the
+    tensor.
+    """
+    folder = os.fsdecode(path)
+    return _load_sweep(folder) if os.path.exists(os.path.join(folder, "sweep.json")) else load_result(folder)

@@ -17,7 +17,7 @@ from ._interop import model_of
 from ._library import LIB, Progress, Run, call, options, path_bytes, pointer
 from ._options import (CODECS, CONSISTENCIES, RELABELS, Device, Fibers, PathLike, choose, compute, plain, set_fibers,
                        set_sort_limits)
-from ._result import Iteration, Result, load_model, save
+from ._result import Iteration, Result, load_result, save
 from ._stored import Stored
 from ._sweep import Sweep, SweepRun, run_sweep
 
@@ -346,11 +346,7 @@ class Tensor(Stored):
         return self._load(path, True)
 
     def _load(self, path: PathLike, mapped: bool) -> Result:
-        model = load_model(path, self._open())
-        try:
-            result = Result(model, (), os.fsdecode(path) if mapped and os.path.isdir(path) else None, self.path)
-        finally:
-            LIB.sluice_model_destroy(model)
+        result = load_result(path, self._open(), self.path, mapped)
         shape = tuple(len(factor) for factor in result.factors)
         if shape != self.shape:
             raise InputError(f"{os.fsdecode(path)}: the factors have {shape} rows; expected {self.shape}, the mode sizes of {self.path}",

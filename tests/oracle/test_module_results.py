@@ -354,6 +354,67 @@ def habits(folder):
         check(np.allclose(frame, least_squares(model, matrix), rtol=1e-10), frame)
 
 
+def loaded(folder):
+    """`load` finds runs, sweeps and files, with all that their records have."""
+    tensor = named(folder)
+    run, sweep, file = (os.path.join(folder, name) for name in ("run", "sweep", "m.ktensor"))
+    made = tensor.cpd(3, 6, tol=0, holdout=0.1, output=run)
+    found = sluice.load(run)
+    same((found.weights, found.factors), made, "a run")
+    check((found.fit, found.fits, found.stop, found.holdout) == (made.fit, made.fits, made.stop, made.holdout), found.fits)
+    check(isinstance(found.factors[0], np.memmap) and found.seconds > 0, found.seconds)
+    check(found.top(1, 3) == made.top(1, 3) and os.path.samefile(found.store, tensor.path), "names of the recorded store")
+    check(tensor.load(run).holdout == made.holdout, "Tensor.load")
+    made.export(file)
+    same((sluice.load(file).weights, sluice.load(file).factors), made, "a file")
+    ranks = tensor.sweep([1, 2], 2, iters=4, output=sweep)
+    again = sluice.load(sweep)
+    for name in ("ranks", "runs", "rank", "why", "folder"):
+        check(getattr(again, name) == getattr(ranks, name), f"{name}: {getattr(again, name)} and {getattr(ranks, name)}")
+    same((again.best.weights, again.best.factors), ranks.best, "the best run")
+    check(again.best.fit == ranks.best.fit == max(rank.fit for rank in ranks.ranks if rank.rank == ranks.best.rank), again.best)
+    with open(os.path.join(sweep, "sweep.json"), "w") as broken:
+        broken.write('{"runs": []}')
+    fails(sluice.InputError, "not the record of a complete sweep", sluice.load, sweep)
+    fails(sluice.SluiceError, "none", sluice.load, os.path.join(folder, "none"))
+
+
+def shown(folder):
+    """Results and sweeps have short texts and HTML with names."""
+    tensor = sluice.convert([[0, 1, 1], [0, 0, 2]], os.path.join(folder, "t.slc"), [1, 2, 3.5],
+                            labels={0: ["<b>", "\u00f6l"]}, shape=(2, 200))
+    result = tensor.cpd(1, 3)
+    check(repr(result).startswith("<sluice.Result of 2 x 200, rank 1: fit 0.") and len(repr(result)) < 100, repr(result))
+    html = result._repr_html_()
+    check("&lt;b&gt; (" in html and "<b>" not in html and "\u00f6l (" in html and "<th>mode 1</th>" in html, html)
+    check(f"{result.weights[0]:.6g}" in html and html.count("<br>") == 4 + 1, html)
+    sweep = tensor.sweep([1, 2], 2, iters=2)
+    check(repr(sweep).startswith("<sluice.Sweep of 2 x 200, 4 runs of the ranks 1, 2: ") and len(repr(sweep)) < 100, repr(sweep))
+    html = sweep._repr_html_()
+    check(all(f"{rank.fit:.6f}" in html for rank in sweep.ranks) and html.count("<tr>") == 3, html)
+    check(sweep.rank is None or f"<b>{sweep.rank}</b>" in html, html)
+    if importlib.util.find_spec("pandas"):
+        frame = sweep.to_pandas()
+        check(list(frame["fit"]) == [run.fit for run in sweep.runs] and list(frame.columns)[:2] == ["rank", "seed"], frame)
+
+
+def plots(folder):
+    need("matplotlib")
+    import matplotlib
+
+    matplotlib.use("Agg")
+    result = named(folder).cpd(5, 3)
+    axes = result.plot()
+    check(axes.shape == (4, 3) and [bar.get_height() for bar in axes[0][1].patches] ==
+          list(result.factors[1][:, np.argmax(result.weights)]), axes.shape)
+    check([label.get_text() for label in axes[0][2].get_xticklabels()][6] == "s\u00f6n", "names of a mode")
+    wide = sluice.generate(os.path.join(folder, "wide.slc"), (4, 900), 800).cpd(2, 3)
+    bars = wide.plot([1], rows=7)[0][1].patches
+    check(sorted(abs(bar.get_width()) for bar in bars) == sorted(np.abs(wide.factors[1][:, 1]))[-7:], "top rows of a large mode")
+    fails(sluice.UsageError, "from 0 to 1", wide.plot, [2])
+    check(len(named_again(folder).sweep([1, 2], iters=2).plot()) == 3, "plots of a sweep")
+
+
 def packages(folder):
     """This file again, with the packages of PyPI."""
     if not FULL or os.environ.get("SLUICE_TEST_PACKAGES"):
@@ -383,6 +444,9 @@ run([
     ("Arrow tables and Parquet files keep the bits", arrow_tables),
     ("models of pyttb, TensorLy and torch keep the bits", other_objects),
     ("exported files and models are read back", read_back),
+    ("runs, sweeps and files are loaded", loaded),
+    ("results and sweeps have short texts and HTML", shown),
+    ("plots have the values of the factors", plots),
     ("indices of names", indices_of_names),
     ("scores are the solution of least squares", scores),
     ("indices of new slices are matched by name", matched_names),
