@@ -161,7 +161,7 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
             relabel: str = "none", fibers: Fibers = "auto", block_bytes: Any = None, overwrite: bool = False, threads: int = 0,
             memory: Any = None, temp_folder: Optional[PathLike] = None, max_temp: Any = None, format: str = "auto",
             restart: bool = False, checkpoint_interval: float = 0, progress: Optional[Progress] = None) -> Tensor:
-    """
+    r"""
     Converts a tensor to a store and opens the store. `source` is one of the following:
 
     a path           a file in any format that `sluice convert` recognizes. With `columns`, the file
@@ -192,6 +192,16 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     `checkpoint_interval` is the time between commits in seconds. `format` is the format of a file,
     as for --format of the command. Data larger than memory is sorted in files in `temp_folder`,
     which have at most `max_temp` bytes together.
+
+    >>> coords = [[0, 0, 1], [2, 0, 1]]                   # one row per mode
+    >>> t = sluice.convert(coords, "t.slc", [1.5, 2, 4], labels={0: ["ann", "bob"]})
+    >>> t.shape, t.nnz, list(t.labels(0))
+    ((2, 3), 3, ['ann', 'bob'])
+    >>> with open("trips.csv", "w") as file:
+    ...     lines = file.write("when,origin,n\n2024-01-05 10:20:00,JFK,2\n2024-01-05 23:00:00,LAX,1\n")
+    >>> trips = sluice.convert("trips.csv", "trips.slc", columns="hour(when),origin", value_column="n")
+    >>> trips.titles, list(trips.labels(1))
+    (('hour(when)', 'origin'), ['JFK', 'LAX'])
     """
     of_file = isinstance(source, (str, bytes, os.PathLike))
     of_frame = not of_file and hasattr(source, "columns") and hasattr(source, "to_numpy")
@@ -245,6 +255,9 @@ def generate(output: PathLike, shape: Sequence[int], nnz: int, *, seed: int = 0,
     If `rank` is not 0, the values are those of a random model of this rank. `distribution` selects
     the coordinates: "uniform", "zipf" or "zipf-shuffled" (with the exponent `zipf`), "best" (a full
     box) or "worst" (no index occurs twice).
+
+    >>> sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3, noise=0.1)
+    <sluice.Tensor 40 x 30 x 20, 4000 nonzeros, demo.slc>
     """
     if not os.fsdecode(output).rstrip("/").endswith(".slc"):
         raise UsageError(f"the name {output!s} must end in .slc")

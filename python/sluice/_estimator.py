@@ -56,17 +56,32 @@ class CPD:
     shape_, titles_      mode sizes and titles of modes
     names_               names of the indices of each mode; None for a mode without names
     row_names_           names of the rows of the last scores; None if they have no names
+
+    >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
+    >>> model = sluice.CPD(rank=3, iters=20).fit(t)
+    >>> [factor.shape for factor in model.factors_]
+    [(40, 3), (30, 3), (20, 3)]
     """
 
     def __init__(self, rank: int, *, mode: int = 0, **options: Any) -> None:
         self.set_params(rank=rank, mode=mode, **options)
 
     def get_params(self, deep: bool = True) -> Dict[str, Any]:
-        """Returns the parameters: rank, mode, and the options that are set."""
+        """
+        Returns the parameters: rank, mode, and the options that are set.
+
+        >>> model.get_params()
+        {'rank': 3, 'mode': 0, 'iters': 20}
+        """
         return {"rank": self.rank, "mode": self.mode, **self.options}
 
     def set_params(self, **params: Any) -> "CPD":
-        """Sets parameters by name and returns the estimator. Fitted attributes do not change."""
+        """
+        Sets parameters by name and returns the estimator. Fitted attributes do not change.
+
+        >>> model.set_params(rank=4, tol=1e-7)
+        CPD(rank=4, mode=0, iters=20, tol=1e-07)
+        """
         unknown = sorted(set(params) - {"rank", "mode", *OPTIONS})
         if unknown:
             raise UsageError(f"unknown options {', '.join(unknown)}; CPD has rank, mode, {', '.join(OPTIONS)}")
@@ -79,18 +94,33 @@ class CPD:
         return f"CPD({', '.join(f'{name}={value!r}' for name, value in self.get_params().items())})"
 
     def set_output(self, *, transform: Optional[str] = None) -> "CPD":
-        """Selects the type of scores: "default" for arrays, "pandas" for frames with row names; None: unchanged."""
+        """
+        Selects the type of scores: "default" for arrays, "pandas" for frames with row names; None: unchanged.
+
+        >>> model.set_output(transform="default").transform(t).shape
+        (40, 3)
+        """
         if transform not in (None, "default", "pandas"):
             raise UsageError(f"transform {transform!r} is not one of default, pandas")
         self._output = transform or getattr(self, "_output", "default")
         return self
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Returns the names of the columns of scores: "cpd0", "cpd1", .."""
+        """
+        Returns the names of the columns of scores: "cpd0", "cpd1", ..
+
+        >>> list(model.get_feature_names_out())
+        ['cpd0', 'cpd1', 'cpd2']
+        """
         return np.array([f"cpd{component}" for component in range(len(self._fitted().weights_))], dtype=object)
 
     def fit(self, x: Any, y: Any = None, **convert: Any) -> "CPD":
-        """Decomposes the tensor x and returns the estimator. `y` is ignored."""
+        """
+        Decomposes the tensor x and returns the estimator. `y` is ignored.
+
+        >>> sluice.CPD(rank=2).fit([[0, 1, 1], [0, 0, 2]], values=[1, 2, 3]).shape_
+        (2, 3)
+        """
         with self._opened(x, convert) as (tensor, end):
             self._decompose(tensor, end, convert)
         return self
@@ -107,12 +137,22 @@ class CPD:
         with "skip", its nonzeros are ignored.
 
         Cost: one pass over x (one MTTKRP).
+
+        >>> new = sluice.generate("new.slc", (5, 30, 20), 600, seed=1)
+        >>> model.transform(new).shape
+        (5, 3)
         """
         with self._opened(x, convert) as (tensor, _):
             return self._table(self._scores(tensor, unseen)[0])
 
     def fit_transform(self, x: Any, y: Any = None, **convert: Any) -> np.ndarray:
-        """Decomposes x and returns the scores of its slices, as `fit` and then `transform`."""
+        """
+        Decomposes x and returns the scores of its slices, as `fit` and then `transform`.
+
+        >>> scores = sluice.CPD(rank=3, iters=20).fit_transform(t)
+        >>> np.allclose(scores, model.transform(t))
+        True
+        """
         with self._opened(x, convert) as (tensor, end):
             self._decompose(tensor, end, convert)
             return self._table(self._scores(tensor, "error")[0])
@@ -123,6 +163,9 @@ class CPD:
 
         Without x, returns the fit to the tensor of `fit` or, with the option `holdout`, to its
         held-out nonzeros: 0 is the score of a model that is zero everywhere. 1 is the best score.
+
+        >>> model.score() == model.fit_, model.score(t) >= model.fit_
+        (True, True)
         """
         if x is None:
             held = self._fitted().result_.holdout
@@ -131,7 +174,7 @@ class CPD:
             scores, products, gram = self._scores(tensor, unseen)
             rows = scores * self.weights_
             square = tensor.norm ** 2 - 2 * np.sum(rows * products) + np.sum((rows.T @ rows) * gram)
-            return 1 - max(square, 0.0) ** 0.5 / tensor.norm if tensor.norm > 0 else 1.0
+            return float(1 - max(square, 0.0) ** 0.5 / tensor.norm) if tensor.norm > 0 else 1.0
 
     def _fitted(self) -> "CPD":
         if not hasattr(self, "result_"):

@@ -56,7 +56,12 @@ LIB = _load()
 
 
 def version() -> str:
-    """Returns the version of libsluice, such as "0.1.0"."""
+    """
+    Returns the version of libsluice, such as "0.1.0".
+
+    >>> sluice.version() == sluice.__version__
+    True
+    """
     return LIB.sluice_version().decode()
 
 

@@ -23,7 +23,14 @@ STOPS = ("tol", "iterations", "time", "stopped")
 
 @dataclass(frozen=True)
 class Holdout:
-    """Held-out nonzeros: number, RMSE and MAE of the model on them, and norm of their values."""
+    """
+    Held-out nonzeros: number, RMSE and MAE of the model on them, and norm of their values.
+
+    >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
+    >>> held = t.cpd(3, 10, holdout=0.1).holdout
+    >>> held.count, held.rmse > held.mae
+    (406, True)
+    """
 
     count: int
     rmse: float
@@ -33,7 +40,14 @@ class Holdout:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a factor: its index, its value in the component, and its name (or None)."""
+    """
+    A row of a factor: its index, its value in the component, and its name (or None).
+
+    >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
+    >>> row = t.cpd(3, 10).top(0, 1)[0][0]
+    >>> type(row.index), row.name
+    (<class 'int'>, None)
+    """
 
     index: int
     value: float
@@ -48,6 +62,13 @@ class Prediction:
     `count` is the number of nonzeros, and `index_base` says whether their indices start at 0 or 1.
     If the nonzeros have values, `rmse` and `mae` are the errors of the model, `largest` is the
     largest residual, and `norm` is the norm of the values; otherwise these are None.
+
+    >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
+    >>> t.export("demo.tns")
+    4000
+    >>> found = t.cpd(3, 10).predict_file("demo.tns")
+    >>> found.count, found.index_base, found.rmse < found.largest
+    (4000, 1, True)
     """
 
     count: int
@@ -64,6 +85,12 @@ class Iteration:
     A completed iteration; the first iteration has number 1.
 
     `rmse` and `mae` are the errors of the model on held-out nonzeros; None without a hold-out.
+
+    >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
+    >>> seen = []
+    >>> r = t.cpd(3, 2, tol=0, callback=seen.append)
+    >>> [one.iteration for one in seen], seen[1].fit == r.fit
+    ([1, 2], True)
     """
 
     iteration: int
@@ -76,7 +103,7 @@ class Iteration:
     mae: Optional[float] = None
 
     @classmethod
-    def of(cls, given: Any) -> "Iteration":
+    def _of(cls, given: Any) -> "Iteration":
         modes = tuple(n for n in range(c.MAX_ORDER) if given.singular >> n & 1)
         errors = (given.heldout_rmse, given.heldout_mae) if given.heldout > 0 else (None, None)
         return cls(given.iteration, given.fit, given.delta, given.seconds, given.bytes_read, modes, *errors)
@@ -117,6 +144,11 @@ class Result:
     folder             folder of the factors, or None
     store              path of the factorized store
     record             record of the run, as in run.json, or None
+
+    >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
+    >>> r = t.cpd(3, 10, tol=0)
+    >>> r.rank, r.stop, [factor.shape for factor in r.factors]
+    (3, 'iterations', [(40, 3), (30, 3), (20, 3)])
     """
 
     def __init__(self, model: Any, fits: Sequence[float] = (), folder: Optional[str] = None,
@@ -156,7 +188,12 @@ class Result:
 
     @property
     def record(self) -> Optional[Dict[str, Any]]:
-        """The record of the run, as in run.json; None if the factors have no record."""
+        """
+        The record of the run, as in run.json; None if the factors have no record.
+
+        >>> r.record["options"]["seed"]
+        0
+        """
         return None if self._record is None else json.loads(self._record)
 
     def _read_record(self) -> None:
@@ -178,6 +215,8 @@ class Result:
 
         The report has at most `components` components, the heaviest first, with `rows` rows per
         mode. Names are read from `store` (None: the factorized store).
+
+        >>> r.report("demo.html", components=2)
         """
         known = report_options(components, rows, store, overwrite, memory)
         if self.folder is not None:
@@ -194,7 +233,12 @@ class Result:
 
     @property
     def complete(self) -> bool:
-        """True if the run ended because of its tolerance or its number of iterations."""
+        """
+        True if the run ended because of its tolerance or its number of iterations.
+
+        >>> r.complete
+        True
+        """
         return self.stop in ("tol", "iterations")
 
     def __repr__(self) -> str:
@@ -215,6 +259,9 @@ class Result:
         `components` are numbers of components; None: the four with the largest weights. A mode with
         at most 60 indices is plotted in their order, a larger mode with its `rows` top rows.
         Returns the axes as an array, components x modes.
+
+        >>> r.plot([0, 1]).shape                              # needs matplotlib
+        (2, 3)
         """
         return plot_result(self, components, rows)
 
@@ -228,6 +275,11 @@ class Result:
 
         `coords` is an array with one row per mode, or a list with one array per mode; indices start
         at 0. During the call, the library has a copy of the factors in memory.
+
+        >>> coords = [[0, 5], [1, 1], [2, 3]]                 # one row per mode
+        >>> u, v, w = r.factors
+        >>> np.allclose(r.predict(coords), [np.sum(r.weights * u[0] * v[1] * w[2]), np.sum(r.weights * u[5] * v[1] * w[3])])
+        True
         """
         columns = [plain(column, f"the indices of mode {n}") for n, column in enumerate(coords)]
         if len(columns) != len(self.factors) or any(column.shape != columns[0].shape or column.ndim != 1
@@ -259,6 +311,11 @@ class Result:
 
         The file `output` receives indices, values, the model's values and residuals. Its ending
         determines the format: .csv, .npy, or text for any other ending.
+
+        >>> t.export("demo.tns")
+        4000
+        >>> r.predict_file("demo.tns", "residuals.csv").count
+        4000
         """
         run = Run()
         known = options(c.PredictTextOptions)
@@ -285,6 +342,12 @@ class Result:
 
         The first component is 0. `by` is "absolute" to order rows by absolute value, or "value".
         Names are read from `store` (None: the factorized store).
+
+        >>> [len(rows) for rows in r.top(0, rows=5)]
+        [5, 5, 5]
+        >>> first = r.top(0, rows=1, modes=[2])[0][0]
+        >>> first.value == float(r.factors[2][first.index, 0])
+        True
         """
         if not 0 <= component < self.rank:
             raise UsageError(f"no component {component}: there are {self.rank} components, counted from 0")
@@ -346,6 +409,10 @@ class Result:
                   with index names; "npy": a folder of .npy files; None: the ending of `output`
                   (.mat or .ktensor) determines the format
         store     store with the index names; None: the factorized store
+
+        >>> r.export("demo.ktensor")
+        >>> sluice.load("demo.ktensor").factors[0].tobytes() == r.factors[0].tobytes()
+        True
         """
         known = options(c.ModelExportOptions)
         known.form = choose("form", MODELS, form)
@@ -372,6 +439,9 @@ class Result:
         (of the index) and value (element of the factor). Components, modes and indices count from
         0. With `rows`, the table has only the top rows of each component and mode, as in `top`;
         `modes`, `by` and `store` are as for `top`.
+
+        >>> r.to_pandas(rows=5).shape                         # needs pandas
+        (45, 7)
         """
         return pandas_table(tidy(self, rows, modes, by, store))
 
@@ -381,6 +451,9 @@ class Result:
         Returns the table of to_pandas as a pyarrow.Table.
 
         polars reads it with polars.from_arrow, and DuckDB reads it by its name in a query.
+
+        >>> r.to_arrow().num_rows                             # needs pyarrow
+        270
         """
         return package("pyarrow").concat_tables(arrow_tables(tidy(self, rows, modes, by, store)))
 
@@ -390,19 +463,35 @@ class Result:
         Writes the table of to_pandas to a Parquet file, one row group for each component.
 
         Only the rows of one component are in memory. The package pyarrow writes the file.
+
+        >>> r.to_parquet("demo.parquet")                      # needs pyarrow
         """
         write_parquet(tidy(self, rows, modes, by, store), path, overwrite)
 
     def to_pyttb(self) -> Any:
-        """Returns a pyttb.ktensor with copies of the weights and factors."""
+        """
+        Returns a pyttb.ktensor with copies of the weights and factors.
+
+        >>> r.to_pyttb().shape                                # needs pyttb
+        (40, 30, 20)
+        """
         return package("pyttb").ktensor([np.array(factor, dtype=float, order="F") for factor in self.factors], self.weights.copy())
 
     def to_tensorly(self) -> Any:
-        """Returns a TensorLy CPTensor of NumPy arrays with copies of the weights and factors."""
+        """
+        Returns a TensorLy CPTensor of NumPy arrays with copies of the weights and factors.
+
+        >>> r.to_tensorly().rank                              # needs tensorly
+        3
+        """
         return package("tensorly.cp_tensor").CPTensor((self.weights.copy(), [np.array(factor, dtype=float) for factor in self.factors]))
 
     def to_torch(self) -> Tuple[Any, List[Any]]:
-        """Returns (weights, factors) as torch tensors of doubles, with copies of the numbers."""
+        """
+        Returns (weights, factors) as torch tensors of doubles, with copies of the numbers.
+
+        >>> weights, factors = r.to_torch()                   # needs torch
+        """
         torch = package("torch")
         return torch.from_numpy(self.weights.copy()), [torch.from_numpy(np.array(factor, dtype=float)) for factor in self.factors]
 

@@ -22,7 +22,13 @@ Self = TypeVar("Self", bound="Stored")
 
 @dataclass(frozen=True)
 class Layout:
-    """A layout, an order of the nonzeros on disk: "blco", or "sorted" or "fiber" for a mode."""
+    """
+    A layout, an order of the nonzeros on disk: "blco", or "sorted" or "fiber" for a mode.
+
+    >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000)
+    >>> [(layout.kind, layout.codec) for layout in t.layouts]
+    [('blco', 'packed')]
+    """
 
     kind: str
     mode: int
@@ -43,6 +49,10 @@ class StoreInfo:
     index names. `source` to `appended` describe the input: `entries` is the number of rows read,
     including `duplicates` and `explicit_zeros`. `appended` has (source, number of entries) for each
     appended input.
+
+    >>> info = sluice.generate("demo.slc", (40, 30, 20), 4000).info()
+    >>> info.shape, info.codec, info.dialect
+    ((40, 30, 20), 'packed', 'generate')
     """
 
     shape: Tuple[int, ...]
@@ -109,12 +119,22 @@ class Stored:
 
     @property
     def order(self) -> int:
-        """Number of modes."""
+        """
+        Number of modes.
+
+        >>> t.order
+        3
+        """
         return len(self.shape)
 
     @property
     def layouts(self) -> List[Layout]:
-        """The layouts that the store had when it was opened."""
+        """
+        The layouts that the store had when it was opened.
+
+        >>> t.layouts[0].kind
+        'blco'
+        """
         names = {number: name for name, number in LAYOUTS.items()}
         codecs = {number: name for name, number in CODECS.items()}
         found = []
@@ -131,7 +151,12 @@ class Stored:
         return os.fsdecode(path.value)
 
     def info(self) -> StoreInfo:
-        """Returns the properties of the store."""
+        """
+        Returns the properties of the store.
+
+        >>> t.info().nnz
+        4000
+        """
         info = self._info()
         codecs = {number: name for name, number in CODECS.items()}
         modes = range(info.order)
@@ -155,18 +180,35 @@ class Stored:
 
     @property
     def titles(self) -> Tuple[str, ...]:
-        """The titles of the modes; "" for a mode without a title."""
+        """
+        The titles of the modes; "" for a mode without a title.
+
+        >>> t.titles
+        ('', '', '')
+        """
         return tuple(LIB.sluice_store_title(self._open(), c_uint32(n)).decode(errors="replace")
                      for n in range(self.order))
 
     def label(self, mode: int, index: int) -> Optional[str]:
-        """Returns the name of an index, or None if it has no name."""
+        """
+        Returns the name of an index, or None if it has no name.
+
+        >>> named = sluice.convert([[0, 1], [0, 0]], "named.slc", [1, 2], labels={0: ["ann", "bob"]})
+        >>> named.label(0, 1)
+        'bob'
+        """
         name = ctypes.c_char_p()
         call("sluice_store_get_name", self._open(), c_uint32(self._mode(mode)), c.whole(c_uint64, "index", index), byref(name))
         return None if name.value is None else name.value.decode(errors="replace")
 
     def labels(self, mode: int) -> Optional[np.ndarray]:
-        """Returns the names of all indices of a mode ("" for none); None if the mode has no names."""
+        """
+        Returns the names of all indices of a mode ("" for none); None if the mode has no names.
+
+        >>> named = sluice.convert([[0, 1], [0, 0]], "named.slc", [1, 2], labels={0: ["ann", "bob"]})
+        >>> list(named.labels(0)), named.labels(1)
+        (['ann', 'bob'], None)
+        """
         count = LIB.sluice_store_name_count(self._open(), c_uint32(self._mode(mode)))
         if count == 0:
             return None
@@ -180,6 +222,10 @@ class Stored:
         Returns the index that has a name; the first one if several have it.
 
         The first call for a mode reads all its names and keeps them in memory.
+
+        >>> named = sluice.convert([[0, 1], [0, 0]], "named.slc", [1, 2], labels={0: ["ann", "bob"]})
+        >>> named.index(0, "bob")
+        1
         """
         if mode not in self._indices:
             names = self.labels(mode)
@@ -197,7 +243,11 @@ class Stored:
         return self._store
 
     def close(self) -> None:
-        """Closes the store when running calls have returned; a second call has no effect."""
+        """
+        Closes the store when running calls have returned; a second call has no effect.
+
+        >>> t.close()
+        """
         self._store = None
 
     def __reduce__(self: Self) -> Any:
@@ -221,7 +271,11 @@ class Stored:
 
     def check(self, *, fast: bool = False, threads: int = 0, memory: Any = None,
               progress: Optional[Progress] = None) -> None:
-        """Verifies the store and raises the first error. `fast` omits the nonzeros."""
+        """
+        Verifies the store and raises the first error. `fast` omits the nonzeros.
+
+        >>> t.check()
+        """
         known = options(c.CheckOptions)
         known.fast, known.run.threads, known.run.memory_bytes = fast, threads, size(memory)
         run = Run()
@@ -230,7 +284,12 @@ class Stored:
 
     def faults(self, *, fast: bool = False, most: int = 64, threads: int = 0, memory: Any = None,
                progress: Optional[Progress] = None) -> List[SluiceError]:
-        """Verifies the store; returns at most `most` errors, [] if the store is valid."""
+        """
+        Verifies the store; returns at most `most` errors, [] if the store is valid.
+
+        >>> t.faults()
+        []
+        """
         known = options(c.CheckOptions)
         known.fast, known.run.threads, known.run.memory_bytes, known.max_findings = fast, threads, size(memory), most
         found: List[SluiceError] = []
@@ -253,6 +312,9 @@ class Stored:
                     "npz": pydata/sparse; "scipy": scipy.sparse; "matlab": a .mat file; None: the
                     ending of `output` determines the format (.bin, .npz, .mat; otherwise text)
         index_base  first index of each mode in text, 0 or 1
+
+        >>> t.export("demo.tns")
+        4000
         """
         known = options(c.ExportOptions)
         known.form = choose("form", EXPORTS, form)
@@ -270,6 +332,10 @@ class Stored:
         Adds a "sorted" or "fiber" layout of a mode, unless it exists, and reopens the store.
 
         After Ctrl-C, the same call resumes.
+
+        >>> t.add_layout("sorted", 1)
+        >>> [(layout.kind, layout.mode) for layout in t.layouts]
+        [('blco', 0), ('sorted', 1)]
         """
         run = Run()
         known = options(c.LayoutOptions)
@@ -280,7 +346,14 @@ class Stored:
         self._reopen()
 
     def drop_layout(self, kind: str, mode: int) -> None:
-        """Removes a layout and reopens the store."""
+        """
+        Removes a layout and reopens the store.
+
+        >>> t.add_layout("sorted", 1)
+        >>> t.drop_layout("sorted", 1)
+        >>> len(t.layouts)
+        1
+        """
         call("sluice_layout_drop", path_bytes(self.path), ctypes.c_int(choose("kind", LAYOUTS, kind)),
              c_uint32(self._mode(mode)))
         self._reopen()
@@ -299,12 +372,28 @@ class Stored:
         Moves a layout from the store to stripes in folders on other drives, and reopens the store.
 
         The drives are read in parallel. For "blco", the layout for all modes, `mode` is 0.
+
+        >>> import os
+        >>> os.mkdir("drive1"), os.mkdir("drive2")
+        (None, None)
+        >>> t.stripe_layout(["drive1", "drive2"])
+        >>> len(t.layouts[0].stripes)
+        2
         """
         paths = [path_bytes(folder) for folder in folders]
         self._move_layout("sluice_layout_stripe", (c_uint32(len(paths)), (ctypes.c_char_p * len(paths))(*paths)), kind, mode, progress)
 
     def gather_layout(self, kind: str = "blco", mode: int = 0, *, progress: Optional[Progress] = None) -> None:
-        """Moves a layout back to the store's folder, and reopens the store."""
+        """
+        Moves a layout back to the store's folder, and reopens the store.
+
+        >>> import os
+        >>> os.mkdir("drive")
+        >>> t.stripe_layout(["drive"])
+        >>> t.gather_layout()
+        >>> t.layouts[0].stripes
+        ()
+        """
         self._move_layout("sluice_layout_gather", (), kind, mode, progress)
 
     def append(self, source: PathLike, values: Optional[PathLike] = None, *, labels: Labels = None,
@@ -313,7 +402,7 @@ class Stored:
                fibers: Fibers = "auto", block_bytes: Any = None, threads: int = 0, memory: Any = None,
                temp_folder: Optional[PathLike] = None, max_temp: Any = None, format: str = "auto",
                progress: Optional[Progress] = None) -> bool:
-        """
+        r"""
         Adds the nonzeros of a file and reopens the store.
 
         If the same input was appended before, returns False without any change, unless `again` is
@@ -323,6 +412,13 @@ class Stored:
         for convert, with a line for every index that exists after the append; existing names are
         kept. If `source` is an .npy file with coordinates, `values` is the .npy file with their
         values.
+
+        >>> with open("more.tns", "w") as file:
+        ...     lines = file.write("40 30 21 1.5\n")
+        >>> t.append("more.tns", index_base=1), t.append("more.tns", index_base=1)
+        (True, False)
+        >>> t.shape, t.nnz
+        ((40, 30, 21), 4001)
         """
         known = options(c.AppendOptions)
         known.index_base = first_index(index_base)
@@ -352,6 +448,9 @@ class Stored:
         `ranges` is {mode: range} or {mode: [range, range, ..]}, where a range is a Python slice
         without a step, a range, or an index. Indices are renumbered unless `keep_indices`. `codec`
         and `relabel` default to those of this store. `transform` changes the values: "abs,log1p".
+
+        >>> t.slice("part.slc", {0: slice(10, 20), 2: [0, 5]}).shape
+        (10, 30, 2)
         """
         run = Run()
         known = self._reshape(codec, relabel, transform, fibers, overwrite, threads, memory)
@@ -368,7 +467,12 @@ class Stored:
                 relabel: Optional[str] = None, transform: Optional[str] = None, fibers: Fibers = "auto",
                 block_bytes: Any = None, overwrite: bool = False, threads: int = 0, memory: Any = None,
                 temp_folder: Optional[PathLike] = None, max_temp: Any = None, progress: Optional[Progress] = None) -> Self:
-        """Writes a new store whose mode k is mode modes[k] of this store, and opens the new store."""
+        """
+        Writes a new store whose mode k is mode modes[k] of this store, and opens the new store.
+
+        >>> t.permute("turned.slc", [2, 0, 1]).shape
+        (20, 40, 30)
+        """
         run = Run()
         known = self._reshape(codec, relabel, transform, fibers, overwrite, threads, memory)
         set_sort_limits(known, block_bytes, temp_folder, max_temp)

@@ -27,6 +27,11 @@ class SweepRun:
     """
     A completed run. `match` is the factor match score of this run and the best run of its rank. If
     `kept` is True, the factors are in `folder`, a subfolder of the sweep's folder.
+
+    >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
+    >>> run = t.sweep([2, 3], iters=3).runs[0]
+    >>> run.rank, run.seed, run.kept
+    (2, 0, True)
     """
 
     rank: int
@@ -41,7 +46,7 @@ class SweepRun:
     folder: str
 
     @classmethod
-    def of(cls, given: Any) -> "SweepRun":
+    def _of(cls, given: Any) -> "SweepRun":
         return cls(given.rank, given.seed, given.fit, given.iterations, STOPS[given.stop_reason], given.seconds,
                    _none_if_nan(given.heldout_rmse), _none_if_nan(given.match), bool(given.kept), given.folder.decode())
 
@@ -54,6 +59,11 @@ class SweepRank:
     `seed` and `fit` are those of the best run. `agreement` is the mean factor match score of the
     other runs with the best run. `consistency` is the core consistency (CORCONDIA) of the best run
     in percent. If `agreement` or `consistency` is None, `note` states the reason.
+
+    >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
+    >>> rank = t.sweep([2, 3], runs=2, iters=3).ranks[0]
+    >>> rank.rank, rank.runs, 0 <= rank.agreement <= 1
+    (2, 2, True)
     """
 
     rank: int
@@ -73,6 +83,11 @@ class Sweep:
     `ranks` is in ascending order. `rank` is the suggested rank or None, and `why` the reason. `best`
     is the best run of the suggested rank or, if there is none, the run with the best fit. `folder`
     contains the results; None if the sweep had no output.
+
+    >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
+    >>> s = t.sweep([1, 2, 3], runs=2, iters=5, output="ranks")
+    >>> s.best.rank in (1, 2, 3), len(s.runs)
+    (True, 6)
     """
 
     ranks: List[SweepRank]
@@ -95,16 +110,30 @@ class Sweep:
         return f"{dims}, {len(self.runs)} runs of the ranks {ranks}: " + ("no rank" if self.rank is None else f"rank {self.rank}") + " suggested"
 
     def plot(self) -> Any:
-        """Plots fit, agreement and core consistency by rank with matplotlib; returns the axes as an array."""
+        """
+        Plots fit, agreement and core consistency by rank with matplotlib; returns the axes as an array.
+
+        >>> len(s.plot())                                     # needs matplotlib
+        3
+        """
         return plot_sweep(self)
 
     def to_pandas(self) -> Any:
-        """Returns the runs as a pandas.DataFrame: a row for each SweepRun, a column for each of its members."""
+        """
+        Returns the runs as a pandas.DataFrame: a row for each SweepRun, a column for each of its members.
+
+        >>> s.to_pandas()["rank"].tolist()                    # needs pandas
+        [1, 1, 2, 2, 3, 3]
+        """
         names = [field.name for field in fields(SweepRun)]
         return package("pandas").DataFrame([[getattr(run, name) for name in names] for run in self.runs], columns=names)
 
     def report(self, path: Any, *, overwrite: bool = False, memory: Any = None) -> None:
-        """Writes a report that compares the runs and suggests a rank, as one HTML file."""
+        """
+        Writes a report that compares the runs and suggests a rank, as one HTML file.
+
+        >>> s.report("ranks.html")
+        """
         if self.folder is None:
             raise UsageError("the sweep has no output folder: set output to write a report")
         known = report_options(64, 10, None, overwrite, memory)
@@ -116,7 +145,7 @@ def _read_sweep(sweep: Any, folder: Optional[str], load: Callable[[str], Result]
     for number in range(LIB.sluice_sweep_run_count(sweep)):
         run = options(c.SweepRun)
         call("sluice_sweep_get_run", sweep, ctypes.c_uint32(number), byref(run))
-        runs.append(SweepRun.of(run))
+        runs.append(SweepRun._of(run))
     for number in range(LIB.sluice_sweep_rank_count(sweep)):
         rank = options(c.SweepRank)
         call("sluice_sweep_get_rank", sweep, ctypes.c_uint32(number), byref(rank))
@@ -138,7 +167,7 @@ def run_sweep(run: Run, store: Any, folder: Any, ranks: List[int], known: Any,
     """
 
     def on_run(_: Any, given: Any) -> int:
-        return int(callback is not None and run.ask(callback, SweepRun.of(given.contents)))
+        return int(callback is not None and run.ask(callback, SweepRun._of(given.contents)))
 
     known.completed = c.ON_SWEEP_RUN(on_run)
     numbers = (ctypes.c_uint32 * max(1, len(ranks)))(*(c.whole(ctypes.c_uint32, "rank", rank) for rank in ranks))
@@ -176,6 +205,11 @@ def load(path: Any) -> Union[Result, Sweep]:
     The factors of a run folder are memory-mapped. Names are read from the store that run.json
     states, if it still exists. Tensor.load also checks that the factors have the shape of the
     tensor.
+
+    >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
+    >>> r = t.cpd(3, 10, output="demo.r3")
+    >>> sluice.load("demo.r3").fits == r.fits
+    True
     """
     folder = os.fsdecode(path)
     return _load_sweep(folder) if os.path.exists(os.path.join(folder, "sweep.json")) else load_result(folder)

@@ -61,6 +61,10 @@ class Tensor(Stored):
 
     Ctrl-C ends every call promptly with KeyboardInterrupt. No incomplete output remains, except for
     files from which the same call resumes.
+
+    >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
+    >>> t
+    <sluice.Tensor 40 x 30 x 20, 4000 nonzeros, demo.slc>
     """
 
     def plan(self, rank: int, *, memory: Any = None, threads: int = 0, precision: str = "f64", io: str = "auto",
@@ -78,6 +82,10 @@ class Tensor(Stored):
                       "a100-80gb", "h100", "h200", "b200" or "l40s". The plan uses device_memory or,
                       if this is None, nine tenths of the GPU's memory. None: the GPU of this
                       machine; if it has no GPU and device_memory is given, an h100
+
+        >>> plan = t.plan(16, memory="1GiB")
+        >>> plan["total_bytes"] <= plan["budget_bytes"] == 2**30
+        True
         """
         known = options(c.CpdOptions if mode is None else c.MttkrpOptions)
         devices_asked = compute(known, Run(), memory, threads, precision, io, deterministic,
@@ -99,7 +107,12 @@ class Tensor(Stored):
                devices: Union[None, int, Sequence[int]] = None, streams: int = 0, layouts: str = "auto",
                pin: str = "auto", schedule: str = "auto", cache: bool = True, io_limit: Any = None,
                progress: Optional[Progress] = None) -> np.ndarray:
-        """Returns an MTTKRP, an array of shape[mode] x rank. factors[mode] is ignored."""
+        """
+        Returns an MTTKRP, an array of shape[mode] x rank. factors[mode] is ignored.
+
+        >>> t.mttkrp([np.ones((size, 2)) for size in t.shape], 0).shape
+        (40, 2)
+        """
         self._mode(mode)
         if len(factors) != self.order:
             raise UsageError(f"{len(factors)} factors for {self.order} modes")
@@ -134,6 +147,12 @@ class Tensor(Stored):
         `vectors` is {mode: vector}, or a list with None for the modes that remain. Writes the result
         to the store `output` and opens this store. If no mode remains, `output` must be None, and
         the result is returned as a number.
+
+        >>> t.ttv({2: np.ones(20)}, "sums.slc").shape
+        (40, 30)
+        >>> total = t.ttv([np.ones(size) for size in t.shape])
+        >>> np.allclose(total, sluice.open("sums.slc").ttv([np.ones(40), np.ones(30)]))
+        True
         """
         given = vectors if isinstance(vectors, dict) else {n: v for n, v in enumerate(vectors) if v is not None}
         held: List[Optional[np.ndarray]] = [None] * self.order
@@ -164,6 +183,10 @@ class Tensor(Stored):
         Writes the result to the folder `output`. Returns memory-mapped arrays (coords, rows):
         coords[f] has the indices of fiber f in the other modes, and rows[f] has the result for fiber
         f, one number per column of the matrix.
+
+        >>> coords, rows = t.ttm(np.ones((20, 4)), 2, "product")
+        >>> coords.shape[1], rows.shape[1]
+        (2, 4)
         """
         held = _matrix(matrix, self.shape[self._mode(mode)], "the matrix")
         run = Run()
@@ -207,6 +230,11 @@ class Tensor(Stored):
                      and in `holdout` of the result
 
         Raises Interrupted on Ctrl-C, with the partial result.
+
+        >>> r = t.cpd(3, iters=10, output="demo.r3")
+        >>> warm = t.cpd(3, iters=10, init=r)
+        >>> warm.fit >= r.fit
+        True
         """
         run = Run()
         known = options(c.CpdOptions)
@@ -263,7 +291,7 @@ class Tensor(Stored):
         fits: List[float] = []
 
         def on_iteration(_: Any, given: Any) -> int:
-            iteration = Iteration.of(given.contents)
+            iteration = Iteration._of(given.contents)
             fits.append(iteration.fit)
             return int(callback is not None and run.ask(callback, iteration))
 
@@ -317,6 +345,10 @@ class Tensor(Stored):
 
         Raises SluiceError with the status "interrupted" or "time-limit" if a callback or
         `max_seconds` ended the sweep.
+
+        >>> s = t.sweep([1, 2, 3], runs=2, iters=5)
+        >>> [rank.rank for rank in s.ranks], len(s.runs)
+        ([1, 2, 3], 6)
         """
         run = Run()
         each = options(c.CpdOptions)
@@ -342,6 +374,10 @@ class Tensor(Stored):
 
         The factors of a run folder are memory-mapped; `fit`, `stop` and `iterations` are those of
         run.json. A file has no record: `fit` is NaN.
+
+        >>> r = t.cpd(3, 10, output="demo.r3")
+        >>> t.load("demo.r3").fit == r.fit
+        True
         """
         return self._load(path, True)
 
@@ -356,5 +392,12 @@ class Tensor(Stored):
 
 
 def open(path: PathLike) -> Tensor:
-    """Opens a store. Raises InputError if `path` is not a store, StorageError if it is damaged."""
+    """
+    Opens a store. Raises InputError if `path` is not a store, StorageError if it is damaged.
+
+    >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000)
+    >>> with sluice.open("demo.slc") as t:
+    ...     t.nnz
+    4000
+    """
     return Tensor(path)

@@ -430,7 +430,7 @@ def packages(folder):
         call(*pip, "torch", "--index-url", "https://download.pytorch.org/whl/cpu")
     except AssertionError as fault:
         print(f"# no torch: {str(fault).splitlines()[-1]}")
-    for name in ("test_module_results.py", "test_module.py"):
+    for name in ("test_module_results.py", "test_module_docs.py", "test_module.py"):
         done = subprocess.run([python, os.path.join(os.path.dirname(os.path.abspath(__file__)), name)], capture_output=True,
                               text=True, check=False, env=os.environ | {"SLUICE_TEST_PACKAGES": "1", "SLC_TEST_FULL": "0"})
         check(done.returncode == 0 and "not ok" not in done.stdout, done.stdout + done.stderr)
