@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the examples in the docstrings of the Python module."""
+"""Runs the examples in the docstrings of the Python module, and those of its pages."""
 
 import contextlib
 import doctest
@@ -13,7 +13,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from tap import SOURCE, check, run  # noqa: E402
+from tap import SOURCE, check, run, source_text  # noqa: E402
 
 sys.path.insert(0, os.path.join(SOURCE, "python"))
 sys.dont_write_bytecode = True
@@ -69,6 +69,30 @@ def docstrings(folder):
     check(ran > 120, f"{ran} examples")
 
 
+def blocks_of(page):
+    """The Python code of a page, in order, without blocks that import an absent package."""
+    for block in re.findall(r"^```python\n(.*?)^```$", source_text(page), re.M | re.S):
+        needed = re.findall(r"^(?:import|from) (\w+)", block, re.M)
+        if all(importlib.util.find_spec(name) for name in needed):
+            yield block
+
+
+def recipes(folder):
+    """The recipes of docs/PYTHON.md run in order, and find what the page says."""
+    space = {}
+    with inside(folder), contextlib.redirect_stdout(io.StringIO()):
+        for block in blocks_of("docs/PYTHON.md"):
+            exec(compile(block, "PYTHON.md", "exec"), space)
+    result, tensor = space["r"], space["t"]
+    targets = {row.name for component in (0, 1) for row in sluice.load(os.path.join(folder, "trips.r2")).top(component, 1, modes=[3])[0]}
+    check(targets == {"docks", "bars"} and tensor.nnz > 0, f"the habits {targets}")
+    check(space["model"] is not None and space["scores"].shape[1] == 2, "scores")
+    check(result.stop == "stopped" and len(result.fits) == 10, result)
+    check(all(film % 2 == 1 for film in space["ranked"][:5]), f"films {space['ranked'][:5]} for an odd user")
+    check(source_text("docs/PYTHON.md").split("\n")[2].startswith("**Numbering:"), "the numbering is not at the top")
+
+
 run([
     ("examples in docstrings", docstrings),
+    ("recipes of docs/PYTHON.md", recipes),
 ])
