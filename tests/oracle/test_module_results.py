@@ -17,7 +17,7 @@ sys.dont_write_bytecode = True
 import sluice  # noqa: E402
 from sluice import _interop  # noqa: E402
 
-PACKAGES = ["scipy", "pandas", "pyarrow", "polars", "pyttb", "tensorly", "matplotlib", "sparse", "scikit-learn"]
+PACKAGES = ["scipy", "pandas", "pyarrow", "polars", "pyttb", "tensorly", "matplotlib", "sparse", "scikit-learn", "nbconvert", "ipykernel"]
 
 
 def need(name):
