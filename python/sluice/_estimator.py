@@ -18,6 +18,9 @@ from ._interop import package
 from ._tensor import Tensor
 
 UNSEEN = ("error", "skip")
+# Options of `fit` for sluice.convert that hold for all tensors of the same kind.
+KEPT = ("columns", "value_column", "delimiter", "header", "missing", "transform", "index_base", "duplicates", "value", "format",
+        "temp_folder", "max_temp")
 SHOWN = 5  # number of unseen names in a message
 
 
@@ -43,9 +46,10 @@ class CPD:
 
     A tensor x is a Tensor, the path of a store, or anything that sluice.convert reads: the path
     of a file, a matrix or array of scipy.sparse or pydata/sparse, or a frame. `convert` are
-    options of sluice.convert, such as `columns` and `value_column` for frames and tables; the
-    options of `fit` also hold for `transform` and `score`. Except for Tensors and stores, x is
-    converted to a temporary store, which is removed when `result_` is.
+    options of sluice.convert, such as `columns` and `value_column` for frames and tables; except
+    for `values`, `labels` and `shape`, the options of `fit` also hold for `transform` and `score`.
+    Except for Tensors and stores, x is converted to a temporary store, which is removed when
+    `result_` is.
 
     Attributes after fit:
 
@@ -89,6 +93,12 @@ class CPD:
         self.mode: int = params.pop("mode", getattr(self, "mode", 0))
         self.options: Dict[str, Any] = {**getattr(self, "options", {}), **params}
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Describes the estimator to scikit-learn, for grid searches and pipelines."""
+        utils = package("sklearn.utils")
+        return utils.Tags(estimator_type="transformer", target_tags=utils.TargetTags(required=False),
+                          transformer_tags=utils.TransformerTags(), input_tags=utils.InputTags(sparse=True))
 
     def __repr__(self) -> str:
         return f"CPD({', '.join(f'{name}={value!r}' for name, value in self.get_params().items())})"
@@ -204,7 +214,7 @@ class CPD:
             raise UsageError(f"no mode {self.mode}: the tensor has {tensor.order} modes, counted from 0")
         result = tensor.cpd(self.rank, **self.options)
         weakref.finalize(result, end.pop_all().close)  # names of the result are read from a temporary store, too
-        self._convert = dict(given)
+        self._convert = {name: given[name] for name in KEPT if name in given}
         self.result_, self.factors_, self.weights_ = result, result.factors, result.weights
         self.fit_, self.n_iter_ = result.fit, result.iterations
         self.shape_, self.titles_ = tensor.shape, tensor.titles

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import types
 
 import numpy as np
 
@@ -127,7 +128,7 @@ def arrow_tables(folder):
 
 
 def other_objects(folder):
-    """pyttb, TensorLy and torch keep the bits; their models are accepted as a start."""
+    """pyttb and TensorLy keep the bits; their models are accepted as a start."""
     result = named(folder).cpd(3, 4)
     tensor = named_again(folder)
     tried = 0
@@ -135,6 +136,9 @@ def other_objects(folder):
         model = result.to_pyttb()
         same((model.weights, model.factor_matrices), result, "a ktensor")
         same(_interop.model_of(model), result, "a ktensor that is read back")
+        text = os.path.join(folder, "pyttb.ktensor")
+        importlib.import_module("pyttb").export_data(model, text)
+        same(_interop.model_of(text), result, "a ktensor that pyttb wrote")
         starts_from(tensor, model, result, "a ktensor as a start")
         tried += 1
     if importlib.util.find_spec("tensorly"):
@@ -143,12 +147,24 @@ def other_objects(folder):
         same(_interop.model_of(model), result, "a CPTensor that is read back")
         starts_from(tensor, model, result, "a CPTensor as a start")
         tried += 1
-    if importlib.util.find_spec("torch"):
-        weights, factors = result.to_torch()
-        same((weights.numpy(), [factor.numpy() for factor in factors]), result, "torch")
-        tried += 1
     if not tried:
-        raise Skip("there is no pyttb, tensorly or torch")
+        raise Skip("there is no pyttb or tensorly")
+
+
+def torch_tensors(folder):
+    """torch gets writable copies with the same bits, also of memory-mapped factors."""
+    result = named(folder).cpd(3, 4, output=os.path.join(folder, "run"))
+    there = importlib.util.find_spec("torch") is not None
+    if not there:
+        sys.modules["torch"] = types.SimpleNamespace(from_numpy=lambda array: array)
+    try:
+        weights, factors = result.to_torch()
+    finally:
+        if not there:
+            del sys.modules["torch"]
+    arrays = [np.asarray(one) for one in (weights, *factors)]
+    same((arrays[0], arrays[1:]), result, "a model for torch")
+    check(all(one.flags.writeable for one in arrays), "read-only factors")
 
 
 def named_again(folder):
@@ -295,6 +311,7 @@ def matched_names(folder):
                           labels=names | {2: [name.replace("never", "sat") for name in names[2]]})
     check(np.allclose(model.transform(other, unseen="skip"), model.transform(rest), rtol=1e-12, atol=1e-14), "unseen names are skipped")
     fails(sluice.UsageError, "mode 0 has names only in the fitted tensor", model.transform, coords, values=rows[:, 3])
+    fails(sluice.UsageError, "coordinates need values", sluice.CPD(rank=1).fit(coords, values=rows[:, 3]).transform, coords)
     byname = sluice.CPD(rank=3, mode=0, iters=5).fit(coords, values=rows[:, 3], labels=names)
     check(byname.result_.top(0, 1)[0][0].name.startswith("user ") and byname.shape_ == (12, 9, 7), "a temporary store with names")
     place = os.path.dirname(byname.result_.store)
@@ -341,7 +358,13 @@ def habits(folder):
     check(list(model.get_feature_names_out()) == ["cpd0", "cpd1"], model.get_feature_names_out())
     if importlib.util.find_spec("sklearn"):
         from sklearn.base import clone
+        from sklearn.model_selection import GridSearchCV
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
 
+        search = GridSearchCV(sluice.CPD(rank=1, iters=5), {"rank": [1, 3]}, cv=3, error_score="raise").fit(matrix)
+        check(search.best_params_ == {"rank": 3} and search.best_estimator_.factors_[0].shape == (20, 3), search.best_params_)
+        check(make_pipeline(sluice.CPD(rank=2), StandardScaler()).fit_transform(matrix).shape == (20, 2), "a pipeline")
         check(repr(clone(model)) == repr(model) and not hasattr(clone(model), "result_"), "a clone")
     if importlib.util.find_spec("pandas"):
         import pandas
@@ -442,7 +465,8 @@ run([
     ("tidy tables have the numbers and names", tidy_tables),
     ("pandas frames keep the bits", pandas_frames),
     ("Arrow tables and Parquet files keep the bits", arrow_tables),
-    ("models of pyttb, TensorLy and torch keep the bits", other_objects),
+    ("models of pyttb and TensorLy keep the bits", other_objects),
+    ("tensors of torch keep the bits", torch_tensors),
     ("exported files and models are read back", read_back),
     ("runs, sweeps and files are loaded", loaded),
     ("results and sweeps have short texts and HTML", shown),
