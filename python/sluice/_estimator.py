@@ -201,7 +201,7 @@ class CPD:
                 with Tensor(os.fsdecode(x)) as tensor:
                     yield tensor, end
             else:
-                known = {name: self.options[name] for name in ("memory", "threads") if name in self.options}
+                known: Dict[str, Any] = {name: self.options[name] for name in ("memory", "threads") if name in self.options}
                 known.update(getattr(self, "_convert", {}))
                 known.update(given)
                 folder = tempfile.mkdtemp(prefix="sluice-cpd-", dir=known.get("temp_folder"))

@@ -7,7 +7,7 @@ import json
 import os
 from ctypes import byref
 from dataclasses import dataclass
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -109,7 +109,8 @@ class Iteration:
         return cls(given.iteration, given.fit, given.delta, given.seconds, given.bytes_read, modes, *errors)
 
 
-class _TopRow(NamedTuple):
+@dataclass(frozen=True)
+class _TopRow:
     """A row of a factor with its component and mode, as in the tables of to_pandas."""
 
     component: int
@@ -323,7 +324,7 @@ class Result:
         known.index_base = first_index(index_base)
         known.overwrite, known.run.threads = overwrite, threads
         run.watch(known, progress)
-        ending = os.path.splitext(os.fsdecode(output))[1] if output is not None else None
+        ending = os.path.splitext(os.fsdecode(output))[1] if output is not None else ""
         known.form = {".csv": 1, ".npy": 2}.get(ending, 0)
         report = options(c.PredictReport)
         model = self._model()

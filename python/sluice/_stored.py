@@ -213,8 +213,13 @@ class Stored:
         if count == 0:
             return None
         out = np.full(self.shape[mode], "", dtype=object)
+        # The loop is that of `label` without its checks, which take longer than the call.
+        get, store, number, name = LIB.sluice_store_get_name, self._open(), c_uint32(mode), ctypes.c_char_p()
+        place = byref(name)
         for index in range(count):
-            out[index] = self.label(mode, index) or ""
+            if get(store, number, c_uint64(index), place, None) != 0:
+                self.label(mode, index)  # raises the error
+            out[index] = "" if name.value is None else name.value.decode(errors="replace")
         return out
 
     def index(self, mode: int, name: str) -> int:
