@@ -407,7 +407,7 @@ class Stored:
                fibers: Fibers = "auto", block_bytes: Any = None, threads: int = 0, memory: Any = None,
                temp_folder: Optional[PathLike] = None, max_temp: Any = None, format: str = "auto",
                progress: Optional[Progress] = None) -> bool:
-        r"""
+        """
         Adds the nonzeros of a file and reopens the store.
 
         If the same input was appended before, returns False without any change, unless `again` is
@@ -419,7 +419,7 @@ class Stored:
         values.
 
         >>> with open("more.tns", "w") as file:
-        ...     lines = file.write("40 30 21 1.5\n")
+        ...     print("40 30 21 1.5", file=file)
         >>> t.append("more.tns", index_base=1), t.append("more.tns", index_base=1)
         (True, False)
         >>> t.shape, t.nnz
