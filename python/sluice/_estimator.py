@@ -257,7 +257,8 @@ class CPD:
                 factors.append(None)
                 continue
             rows = self._matched(tensor, mode, unseen)
-            factors.append(np.where((rows < 0)[:, None], 0.0, factor[rows]))
+            same = len(rows) == len(factor) and np.array_equal(rows, np.arange(len(rows)))
+            factors.append(factor if same else np.where((rows < 0)[:, None], 0.0, factor[rows]))
             gram *= factor.T @ factor
         known = {name: self.options[name] for name in SHARED if name in self.options}
         products = tensor.mttkrp(factors, self.mode, **known)
