@@ -4,6 +4,7 @@ In the long form, the packages come from PyPI."""
 
 import importlib.util
 import os
+import pickle
 import subprocess
 import sys
 import types
@@ -355,6 +356,9 @@ def habits(folder):
         matrix = scipy.sparse.random(20, 9, 0.4, random_state=1, format="csr")
         model = sluice.CPD(rank=2, iters=9).fit(matrix[:15])
         check(np.allclose(model.transform(matrix[15:]), least_squares(model, matrix[15:].toarray()), rtol=1e-10), "SciPy")
+    again = pickle.loads(pickle.dumps(model))
+    check(repr(again) == repr(model) and again.get_params() == model.get_params() and again.fit_ == model.fit_, again)
+    check(all(np.array_equal(one, other) for one, other in zip(again.factors_, model.factors_)), "factors")
     check(list(model.get_feature_names_out()) == ["cpd0", "cpd1"], model.get_feature_names_out())
     if importlib.util.find_spec("sklearn"):
         from sklearn.base import clone
