@@ -273,7 +273,9 @@ class Tensor(Stored):
         known.mode_order[:self.order] = list(mode_order)
 
     def _init_folder(self, init: Any, folder: str) -> PathLike:
-        """Returns the folder with the initial factors; writes matrices to `folder`."""
+        """Returns the folder with the initial factors; writes matrices to `folder`. The library checks those of models."""
+        if isinstance(init, Result) and init.folder is not None:
+            return init.folder
         given = model_of(init)
         if given is None and isinstance(init, (str, bytes, os.PathLike)):
             return os.fsdecode(init)
@@ -281,7 +283,8 @@ class Tensor(Stored):
         if len(factors) != self.order:
             raise UsageError(f"{len(factors)} initial matrices for {self.order} modes")
         for n, matrix in enumerate(factors):
-            np.save(os.path.join(folder, f"mode-{n + 1}.npy"), _matrix(matrix, self.shape[n], f"the initial matrix of mode {n}"))
+            rows = self.shape[n] if given is None else len(matrix)
+            np.save(os.path.join(folder, f"mode-{n + 1}.npy"), _matrix(matrix, rows, f"the initial matrix of mode {n}"))
         if weights is not None:
             np.save(os.path.join(folder, "lambda.npy"), weights)
         return folder

@@ -223,6 +223,7 @@ def read_back(folder):
         tensor.export(os.path.join(folder, "tensor.mat"))
         fails(sluice.InputError, "no struct `model`", tensor.load, os.path.join(folder, "tensor.mat"))
     other = sluice.generate(os.path.join(folder, "other.slc"), (5, 9, 7), 30)
+    fails(sluice.InputError, "mode-1.npy", other.cpd, 3, init=result)
     fails(sluice.InputError, "expected (5, 9, 7)", other.load, files[0])
     command("cpd", tensor.path, "-r", 3, "-i", 4, "-o", os.path.join(folder, "run"), "-q")
     check(isinstance(tensor.load(os.path.join(folder, "run")).factors[0], np.memmap), "no memory map")
