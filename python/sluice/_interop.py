@@ -176,6 +176,9 @@ def model_of(given: Any) -> Optional[Tuple[np.ndarray, List[np.ndarray]]]:
         weights = np.ones(factors[0].shape[1]) if given.weights is None else np.ravel(plain(given.weights, "the weights"))
     else:
         return None
+    if any(one.dtype.kind not in "fiub" for one in (weights, *factors)):
+        raise UsageError(f"the model has elements of the types {sorted({str(one.dtype) for one in (weights, *factors)})}; "
+                         "expected real numbers")
     if len({factor.shape[1] for factor in factors} | {len(weights)}) != 1:
         raise UsageError(f"{len(weights)} weights for factors with {[factor.shape[1] for factor in factors]} columns; "
                          "expected equal numbers")

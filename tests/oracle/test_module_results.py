@@ -209,6 +209,11 @@ def read_back(folder):
     ones = tensor.cpd(3, 0, init=Cp(np.array([2.0, 1.0, 1.0]), factors=result.factors))
     check(np.isclose(max(ones.weights), 2.0), ones.weights)
     fails(sluice.UsageError, "2 weights for factors with [3, 3, 3]", tensor.cpd, 3, init=Cp(np.ones(2), factors=result.factors))
+    for weights, factors in ((result.weights * 1j, result.factors), (result.weights, [result.factors[0] * 1j, *result.factors[1:]])):
+        fails(sluice.UsageError, "complex128", tensor.cpd, 3, init=Cp(weights, factors=factors))
+    masked = np.ma.masked_less(result.factors[1], 0.1)
+    fails(sluice.UsageError, "masked elements in the factor of mode 1", tensor.cpd, 3,
+          init=Cp(result.weights, factors=[result.factors[0], masked, result.factors[2]]))
     fails(sluice.UsageError, "2 initial matrices for 3 modes", tensor.cpd, 3, init=Cp(np.ones(3), factors=result.factors[:2]))
     with open(files[0]) as file:
         lines = file.read().splitlines(True)
