@@ -199,7 +199,7 @@ uint64_t slc_cp_holdout_bytes(unsigned order, uint64_t nnz, double holdout, unsi
  * V(n) the Hadamard product of the Gram matrices of all other modes. fit = 1 - ||X - M|| / ||X||
  * for the model M, with <X, M> computed from the MTTKRP of the last mode ([Phipps2019] section 2).
  * Normalization: columns are divided by their 2-norm in iteration 1, and by max(1, max-norm) in
- * later iterations. At the end the 2-norms are moved into lambda, components are sorted by
+ * later iterations; if ||X|| < 2^-40, by max(2^floor(log2 ||X||), max-norm). At the end the 2-norms are moved into lambda, components are sorted by
  * descending lambda, and signs are chosen as in the function fixsigns of the Tensor Toolbox. In
  * each component, the columns whose element of largest magnitude is negative are flipped in pairs,
  * lower modes first. If their number is odd, the last of them stays negative. The tolerance is
@@ -222,7 +222,8 @@ uint64_t slc_cp_holdout_bytes(unsigned order, uint64_t nnz, double holdout, unsi
  * computes the rest of the pass and all later passes of the mode. Deterministic runs try no rivals.
  * Order: if `deterministic`, bitwise reproducible for any number of threads and devices, I/O
  * method, block size, codec and budget; otherwise reproducible up to rounding. Errors:
- * SLC_ERR_NUMERIC if ||X|| = 0 (the message says so) or if values overflow; SLC_ERR_USAGE if
+ * SLC_ERR_NUMERIC if ||X|| = 0 (the message says so), if values overflow, or if ||X|| is so small
+ * that products would underflow in f32; SLC_ERR_USAGE if
  * options and plan do not match; SLC_ERR_INPUT if the starting factors in init_folder contain a NaN
  * or an infinity; errors of reading models, of the stream and of the checkpoint. SLC_ERR_USAGE if
  * the checkpoint belongs to a different run; the message names the difference. *result is empty

@@ -40,6 +40,12 @@ enum slc_status cp_holdout_begin(struct cp_state *state, struct slc_error *err)
     slc_stream_hold_out(state->stream, &state->holdout,
                         (char *)state->holdout_scratch.data + SLC_MAX_RANK * sizeof(double));
     double rest = manifest->sum_of_squares - state->held.sum_of_squares;
+    if (!isfinite(rest)) {
+        return slc_fail(
+            err, SLC_ERR_NUMERIC,
+            "a held-out nonzero is too large for f32; scale the values of the tensor or "
+            "compute in f64");
+    }
     if (!(rest >= DBL_MIN / DBL_EPSILON) ||
         rest < manifest->sum_of_squares * 64.0 * DBL_EPSILON * (double)state->order) {
         return slc_fail(err, SLC_ERR_NUMERIC,

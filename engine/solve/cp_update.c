@@ -20,6 +20,9 @@
  * SCALE_LIMIT or 1 / SCALE_LIMIT. */
 #define SCALE_LIMIT 256.0
 
+/* The squares of numbers above this limit have all their digits in f32. */
+#define UNIT_LIMIT 0x1p-40
+
 /* Returns the largest power of two that is at most `value`, a positive number. */
 static double power_below(double value)
 {
@@ -58,8 +61,18 @@ static void set_right_scales(const struct cp_state *state, unsigned mode)
     }
 }
 
-/* Returns the number by which column r of A(n) is divided: its 2-norm in iteration 1, and max(1,
- * max-norm) in later iterations. */
+/* Returns the least number by which a column is divided after iteration 1: 1, or a power of two
+ * near the norm of the tensor if this norm is below UNIT_LIMIT. Columns then have the same bits as
+ * for a tensor that was multiplied by the reciprocal. With a least number of 1, the norm of a small
+ * tensor would remain in a factor, and an MTTKRP with this factor would be as small as the square
+ * of the norm. */
+static double least_norm(const struct cp_state *state)
+{
+    return state->norm_x < UNIT_LIMIT ? power_below(state->norm_x) : 1.0;
+}
+
+/* Returns the number by which column r of A(n) is divided: its 2-norm in iteration 1, and
+ * max(least_norm, max-norm) in later iterations. */
 static double column_norm(const struct cp_state *state, const double *gram, uint32_t r)
 {
     const double square = gram[(size_t)r * state->rank + r];
@@ -67,7 +80,7 @@ static double column_norm(const struct cp_state *state, const double *gram, uint
     if (!isfinite(square) || state->iteration == 1) {
         return sqrt(square) / state->right[r];
     }
-    return fmax(1.0, state->largest[r] / state->right[r]);
+    return fmax(least_norm(state), state->largest[r] / state->right[r]);
 }
 
 /* Scales stored columns whose norm is above SCALE_LIMIT or below 1 / SCALE_LIMIT. */

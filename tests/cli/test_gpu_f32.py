@@ -84,5 +84,24 @@ def recorded(folder):
             check(product["precision"] == precision and product["sums"] == "f64", str(product))
 
 
-run([("records", recorded)] +
+def small_values(folder):
+    """Values near 1e-25: an emulated device and the CPU find the fit of values near 1."""
+    fits = []
+    for power in (0, -25):
+        text, store = os.path.join(folder, "t.tns"), os.path.join(folder, "t.slc")
+        with open(text, "w") as file:
+            for k in range(400):
+                at = k * 997 % 1000
+                file.write(f"{at // 100 + 1} {at // 10 % 10 + 1} {at % 10 + 1} {(1 + k % 7) * 10.0 ** power!r}\n")
+        sluice("convert", "-f", "-q", text, store)
+        for command, device in ((sluice, "cpu"), (emulated, "gpu")):
+            for more in ((), ("--deterministic",)):
+                out = os.path.join(folder, f"{device}{power}{len(more)}")
+                command("cpd", store, "-r", 3, "-i", 10, "--tol", 0, "--precision", "f32", "--device", device, "-o", out,
+                        "-q", *more)
+                fits.append(load_json(os.path.join(out, "run.json"))["fit"])
+    check(0 < fits[0] < 1 and max(fits) - min(fits) < 1e-5 * fits[0], str(fits))
+
+
+run([("records", recorded), ("values near 1e-25", small_values)] +
     [(f"as close as the CPU: {name}", as_close_as_the_cpu(name)) for name, nnz in TENSORS.items() if nnz <= LARGEST])

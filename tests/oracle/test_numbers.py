@@ -160,6 +160,50 @@ def factors_reproduce_the_fit(folder):
         check(abs(np.linalg.norm(factor, axis=0) - 1).max() < 1e-12, "columns are not unit")
 
 
+def fit_of(coords, values, folder):
+    """The fit of the factors in `folder`, computed with the values and the weights divided by the
+    same number."""
+    unit = abs(values).max()
+    values = values / unit
+    weights = np.load(os.path.join(folder, "lambda.npy")) / unit
+    factors = [np.load(os.path.join(folder, f"mode-{n + 1}.npy")).astype(float) for n in range(len(coords))]
+    at = np.prod([f[rows] for f, rows in zip(factors, coords)], axis=0) @ weights
+    square = weights @ np.prod([f.T @ f for f in factors], axis=0) @ weights
+    return 1 - np.sqrt(values @ values + square - 2 * values @ at) / np.linalg.norm(values)
+
+
+def every_scale(folder):
+    """Values times 1e-300 to 1e300: the reported fit is that of the factors, and the fit and the
+    components do not depend on the scale; or the run is refused and writes nothing."""
+    rng = np.random.default_rng(0)
+    dims = (30, 25, 20)
+    coords = np.array(np.unravel_index(rng.choice(np.prod(dims), 3000, replace=False), dims))
+    values = rng.random(coords.shape[1]) + 0.5
+    text, store = os.path.join(folder, "t.tns"), os.path.join(folder, "t.slc")
+    usual, errors = {}, []
+    for power in (0, -300, -140, -30, -28, -22, -11, 35, 39, 300):
+        scaled = values * 10.0 ** power
+        np.savetxt(text, np.column_stack([coords.T + 1, scaled]), fmt=["%d"] * 3 + ["%.17g"])
+        sluice("convert", "-f", text, store)
+        for precision, more in (("f64", ()), ("f32", ()), ("f32", ("--holdout", 0.01))):
+            out = os.path.join(folder, f"{power}-{precision}-{len(more)}")
+            command = ("cpd", store, "-r", 5, "-i", 20, "--tol", 0, "--precision", precision, "-o", out, *more)
+            if not {"f64": abs(power) <= 140, "f32": -28 <= power <= 35}[precision]:
+                check("scale" in sluice(*command, status=1)[1], f"1e{power}, {precision}: no advice")
+                check(not os.path.exists(os.path.join(out, "run.json")), f"1e{power}, {precision}: results")
+                continue
+            sluice(*command)
+            record, bound = load_json(os.path.join(out, "run.json")), 1e-10 if precision == "f64" else 1e-5
+            if more:
+                errors.append(record["holdout"]["rmse"] / 10.0 ** power)
+                continue
+            fit, direct = record["fit"], fit_of(coords, scaled, out)
+            usual.setdefault(precision, fit)
+            check(abs(fit / usual[precision] - 1) < bound, f"1e{power}, {precision}: fit {fit}, not {usual[precision]}")
+            check(abs(fit / direct - 1) < bound, f"1e{power}, {precision}: fit {fit}, but {direct} from the factors")
+    check(len(errors) == 5 and np.ptp(errors) < 1e-5 * errors[0], f"errors of held-out nonzeros: {errors}")
+
+
 def same_bits(folder):
     """--deterministic: the same factors for any threads, I/O, block size, codec, budget, cache."""
     path = unpacked("gitlog-petsc-5d")
@@ -184,6 +228,7 @@ def same_bits(folder):
 tests = [
     ("amino acids: the published fits", amino_acids),
     ("amino acids: the model on disk has the reported fit", factors_reproduce_the_fit),
+    ("values of every scale: the reported fit is that of the factors, or an error", every_scale),
     ("CP-ALS follows NumPy: uber-part, rank 4", follows("uber-part", 4)),
     ("CP-ALS follows NumPy: gitlog-petsc-5d, rank 3", follows("gitlog-petsc-5d", 3)),
     ("CP-ALS follows NumPy: cmudict-wpp, rank 5", follows("cmudict-wpp", 5)),
