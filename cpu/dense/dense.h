@@ -137,12 +137,14 @@ enum slc_status slc_dense_scale(struct slc_dense *dense,
                                 const double *scale,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Computes the 2-norm of each column, and the sign of its element of largest magnitude (+1 or -1;
- * +1 if the element is zero). */
+/* Computes the 2-norm of each column, the sign of its element of largest magnitude (+1 or -1; +1 if
+ * the element is zero), and the largest magnitude of the elements of the opposite sign, divided by
+ * the largest magnitude (0 to 1). */
 enum slc_status slc_dense_column_norms(struct slc_dense *dense,
                                        const struct slc_matrix *matrix,
                                        double *norms,
                                        double *signs,
+                                       double *opposites,
                                        struct slc_error *err) SLC_NODISCARD;
 
 /* Reorders columns: new column r is old column order[r]. */

@@ -68,9 +68,22 @@ enum slc_status slc_dense_scale(struct slc_dense *dense,
     return slc_team_for(dense->workers, matrix->rows, SLC_PANEL_ROWS, scale_rows, &sweep, err);
 }
 
-/* Computes for each group the sums of squares and the elements of largest magnitude (the first of
- * several equal elements) of the columns. If `scale` is set, the elements are first divided by
- * `scale`. */
+/* Adds an element to the element of largest magnitude so far (the first of several equal elements),
+ * and to the largest magnitude of the elements of the opposite sign. */
+static void add_extreme(double value, double *largest, double *opposite)
+{
+    const bool opposes = value != 0.0 && signbit(value) != signbit(*largest);
+
+    if (fabs(value) > fabs(*largest)) {
+        *opposite = opposes ? fabs(*largest) : *opposite;
+        *largest = value;
+    } else if (opposes) {
+        *opposite = fmax(*opposite, fabs(value));
+    }
+}
+
+/* Computes for each group the sums of squares and the extremes of the columns (add_extreme). If
+ * `scale` is set, the elements are first divided by `scale`. */
 static void norm_groups(void *context, uint64_t first, uint64_t last, unsigned worker)
 {
     const struct column_sweep *sweep = context;
@@ -81,8 +94,10 @@ static void norm_groups(void *context, uint64_t first, uint64_t last, unsigned w
         const uint64_t limit = slc_group_end(&sweep->cut, group);
         double *sums = sweep->dense->columns + group * 2 * cols;
         double *largest = sums + cols;
+        double *opposite = sweep->dense->grams + group * cols;
 
         memset(sums, 0, 2 * (uint64_t)cols * sizeof *sums);
+        memset(opposite, 0, cols * sizeof *opposite);
         for (uint64_t i = group * sweep->cut.group_rows; i < limit; i++) {
             slc_dense_load(sweep->a, i, i + 1, 0, cols, row);
             for (uint32_t r = 0; r < cols && sweep->scale != NULL; r++) {
@@ -90,7 +105,7 @@ static void norm_groups(void *context, uint64_t first, uint64_t last, unsigned w
             }
             for (uint32_t r = 0; r < cols; r++) {
                 sums[r] += row[r] * row[r];
-                largest[r] = fabs(row[r]) > fabs(largest[r]) ? row[r] : largest[r];
+                add_extreme(row[r], &largest[r], &opposite[r]);
             }
         }
     }
@@ -107,15 +122,21 @@ static double sum_of_groups(const struct column_sweep *sweep, uint32_t column)
     return total;
 }
 
-static double largest_of_groups(const struct column_sweep *sweep, uint32_t column)
+/* Returns the element of largest magnitude of a column. Sets *opposite to the largest magnitude of
+ * the elements of the opposite sign. */
+static double
+extremes_of_groups(const struct column_sweep *sweep, uint32_t column, double *opposite)
 {
     const uint32_t cols = sweep->a->cols;
     double largest = 0.0;
 
+    *opposite = 0.0;
     for (uint64_t group = 0; group < sweep->cut.groups; group++) {
         const double candidate = sweep->dense->columns[(group * 2 + 1) * cols + column];
 
-        largest = fabs(candidate) > fabs(largest) ? candidate : largest;
+        add_extreme(candidate, &largest, opposite);
+        add_extreme(-copysign(sweep->dense->grams[group * cols + column], candidate), &largest,
+                    opposite);
     }
     return largest;
 }
@@ -144,6 +165,7 @@ enum slc_status slc_dense_column_norms(struct slc_dense *dense,
                                        const struct slc_matrix *matrix,
                                        double *norms,
                                        double *signs,
+                                       double *opposites,
                                        struct slc_error *err)
 {
     struct column_sweep sweep = {.dense = dense, .a = matrix};
@@ -157,7 +179,8 @@ enum slc_status slc_dense_column_norms(struct slc_dense *dense,
     for (uint32_t r = 0; r < matrix->cols; r++) {
         const double squares = sum_of_groups(&sweep, r);
 
-        signs[r] = largest_of_groups(&sweep, r);
+        signs[r] = extremes_of_groups(&sweep, r, &opposites[r]);
+        opposites[r] /= signs[r] != 0.0 ? fabs(signs[r]) : 1.0;
         norms[r] = sqrt(squares);
         in_range = in_range && (signs[r] == 0.0 || (squares > SQUARES_LEAST && isfinite(squares)));
     }

@@ -1,8 +1,9 @@
 /* Ends a decomposition like the functions arrange and fixsigns of the Tensor Toolbox. Columns get
  * unit 2-norm, and their norms are moved into lambda. Components are sorted by descending lambda
- * (components with equal lambda keep their order). Signs are chosen so that they do not depend on
- * the starting factors. First, rows of relabelled modes are permuted to the order of the input, so
- * that relabelling does not affect which of two elements with equal magnitude determines a sign.
+ * (components with equal lambda keep their order). Signs depend only on the components, not on the
+ * signs with which the iterations ended. First, rows of relabelled modes are permuted to the order
+ * of the input, so that relabelling does not affect which of two elements with equal magnitude
+ * determines a sign.
  *
  * Cost: three sweeps over the factors. */
 #include "engine/solve/cp_state.h"
@@ -37,9 +38,10 @@ static enum slc_status restore_rows(struct cp_state *state, struct slc_error *er
     return SLC_OK;
 }
 
-/* Moves the 2-norms of the columns into lambda. Sets signs[n * R + r] to the sign of the element of
- * largest magnitude in column r of factor n. */
-static enum slc_status absorb_norms(struct cp_state *state, double *signs, struct slc_error *err)
+/* Moves the 2-norms of the columns into lambda. Sets signs[n * R + r] and opposites[n * R + r] for
+ * column r of factor n as slc_dense_column_norms does. */
+static enum slc_status
+absorb_norms(struct cp_state *state, double *signs, double *opposites, struct slc_error *err)
 {
     double *lambda = state->result->lambda;
     /* reused: it has at least R numbers and is not needed any more */
@@ -47,7 +49,8 @@ static enum slc_status absorb_norms(struct cp_state *state, double *signs, struc
 
     for (unsigned n = 0; n < state->order; n++) {
         SLC_TRY(slc_dense_column_norms(state->dense, &state->result->factors[n], norms,
-                                       signs + (size_t)n * state->rank, err));
+                                       signs + (size_t)n * state->rank,
+                                       opposites + (size_t)n * state->rank, err));
         for (uint32_t r = 0; r < state->rank; r++) {
             /* The reciprocal of a subnormal norm can overflow, so the column is treated as zero. */
             lambda[r] *= state->scale[n][r] * (norms[r] < DBL_MIN ? 0.0 : norms[r]);
@@ -58,25 +61,35 @@ static enum slc_status absorb_norms(struct cp_state *state, double *signs, struc
     return SLC_OK;
 }
 
-/* Sets signs to -1 for columns that are flipped, and to +1 for all other columns. Per component the
- * number of flips is even, and negative columns of lower modes are flipped first. */
-static void choose_flips(const struct cp_state *state, double *signs)
+/* Returns the mode of component r that stays negative if the product of its signs is negative: the
+ * mode whose sign is least certain, because its elements of the opposite sign are the largest
+ * relative to its element of largest magnitude; of several equal modes, the last one. */
+static unsigned
+least_certain_mode(const struct cp_state *state, const double *opposites, uint32_t r)
+{
+    unsigned least = 0;
+
+    for (unsigned n = 1; n < state->order; n++) {
+        if (opposites[(size_t)n * state->rank + r] >= opposites[(size_t)least * state->rank + r]) {
+            least = n;
+        }
+    }
+    return least;
+}
+
+/* Sets signs to -1 for columns that are flipped, and to +1 for all other columns. The number of
+ * flips per component is even. Afterwards the element of largest magnitude is positive in all
+ * modes, or in all modes but one. */
+static void choose_flips(const struct cp_state *state, double *signs, const double *opposites)
 {
     for (uint32_t r = 0; r < state->rank; r++) {
-        unsigned negative = 0;
+        double product = 1.0;
 
         for (unsigned n = 0; n < state->order; n++) {
-            negative += signs[(size_t)n * state->rank + r] < 0.0;
+            product *= signs[(size_t)n * state->rank + r];
         }
-        negative -= negative % 2;
-        for (unsigned n = 0; n < state->order; n++) {
-            double *sign = &signs[(size_t)n * state->rank + r];
-
-            if (*sign < 0.0 && negative > 0) {
-                negative--;
-            } else {
-                *sign = 1.0;
-            }
+        if (product < 0.0) {
+            signs[(size_t)least_certain_mode(state, opposites, r) * state->rank + r] *= -1.0;
         }
     }
 }
@@ -101,7 +114,8 @@ enum slc_status cp_finish(struct cp_state *state, struct slc_error *err)
     double *lambda = state->result->lambda;
     struct component *components = slc_calloc(rank, sizeof *components);
     uint32_t *order = slc_calloc(rank, sizeof *order);
-    double *signs = slc_calloc((size_t)rank * state->order, sizeof *signs);
+    double *signs = slc_calloc(2 * (size_t)rank * state->order, sizeof *signs);
+    double *opposites = signs + (size_t)rank * state->order;
     enum slc_status status;
 
     if (components == NULL || order == NULL || signs == NULL) {
@@ -112,7 +126,7 @@ enum slc_status cp_finish(struct cp_state *state, struct slc_error *err)
     if (status != SLC_OK) {
         goto done;
     }
-    status = absorb_norms(state, signs, err);
+    status = absorb_norms(state, signs, opposites, err);
     if (status != SLC_OK) {
         goto done;
     }
@@ -132,7 +146,7 @@ enum slc_status cp_finish(struct cp_state *state, struct slc_error *err)
         lambda[r] = components[r].lambda;
         order[r] = components[r].index;
     }
-    choose_flips(state, signs);
+    choose_flips(state, signs, opposites);
     status = arrange_components(state, signs, order, err);
 
 done:

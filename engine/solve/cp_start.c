@@ -21,11 +21,11 @@ uint64_t slc_cp_als_memory_bytes(unsigned order, uint32_t rank, unsigned workers
     const uint64_t squares = squares_elements(order, rank) * sizeof(double);
     uint64_t sum;
 
-    /* Weights, signs and sorting need at most 256 bytes per component. */
+    /* Weights, signs and sorting need at most 320 bytes per component. */
     if (!slc_add_u64(squares, slc_dense_memory_bytes(workers, rank, rows_max), &sum) ||
         !slc_add_u64(sum, slc_solver_memory_bytes(rank), &sum) ||
         !slc_add_u64(sum, SLC_CHECKPOINT_MEMORY_BYTES, &sum) ||
-        !slc_add_u64(sum, 2 * SLC_PAGE_BYTES + (uint64_t)rank * 256, &sum)) {
+        !slc_add_u64(sum, 2 * SLC_PAGE_BYTES + (uint64_t)rank * 320, &sum)) {
         return UINT64_MAX;
     }
     return sum;

@@ -204,6 +204,32 @@ def every_scale(folder):
     check(len(errors) == 5 and np.ptp(errors) < 1e-5 * errors[0], f"errors of held-out nonzeros: {errors}")
 
 
+def signs(folder):
+    """The strongest row is positive in every mode but the one whose extremes are most alike. The signs
+    of the starting factors do not matter."""
+    rng = np.random.default_rng(5)
+    dims, rank = (12, 9, 10, 7), 3
+    planted = [rng.random((d, rank)) + 0.1 for d in dims]
+    planted[1] -= 0.9
+    planted[1][0], planted[1][1], planted[2][0, 0] = 0.6, -0.85, -0.05
+    dense = np.einsum("ar,br,cr,dr->abcd", *planted)
+    text, store, init = (os.path.join(folder, name) for name in ("t.tns", "t.slc", "init"))
+    np.savetxt(text, np.column_stack([np.argwhere(dense) + 1, dense[dense != 0]]), fmt=["%d"] * 4 + ["%.17g"])
+    sluice("convert", text, store)
+    start, seen = [rng.standard_normal((d, rank)) for d in dims], set()
+    for turn in range(4):
+        write_factors(init, [f * (rng.integers(0, 2, rank) * 2 - 1 if turn else 1) for f in start])
+        out = os.path.join(folder, "run")
+        sluice("cpd", store, "-r", rank, "-i", 60, "--tol", 0, "--init", init, "--deterministic", "-o", out)
+        seen.add(b"".join(open(os.path.join(out, f"mode-{n}.npy"), "rb").read() for n in range(1, 5)))
+    check(len(seen) == 1, f"{len(seen)} results for starts that differ in signs only")
+    factors = [np.load(os.path.join(out, f"mode-{n}.npy")) for n in range(1, 5)]
+    check(load_json(os.path.join(out, "run.json"))["fit"] > 0.999, "not the planted components")
+    for r in range(rank):
+        negative = [n for n, f in enumerate(factors) if f[abs(f[:, r]).argmax(), r] < 0]
+        check(negative == [1], f"component {r + 1}: modes {negative} are negative at their strongest row")
+
+
 def same_bits(folder):
     """--deterministic: the same factors for any threads, I/O, block size, codec, budget, cache."""
     path = unpacked("gitlog-petsc-5d")
@@ -229,6 +255,7 @@ tests = [
     ("amino acids: the published fits", amino_acids),
     ("amino acids: the model on disk has the reported fit", factors_reproduce_the_fit),
     ("values of every scale: the reported fit is that of the factors, or an error", every_scale),
+    ("signs: the strongest rows are positive in all modes but one", signs),
     ("CP-ALS follows NumPy: uber-part, rank 4", follows("uber-part", 4)),
     ("CP-ALS follows NumPy: gitlog-petsc-5d, rank 3", follows("gitlog-petsc-5d", 3)),
     ("CP-ALS follows NumPy: cmudict-wpp, rank 5", follows("cmudict-wpp", 5)),

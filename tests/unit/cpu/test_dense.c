@@ -99,6 +99,7 @@ static void check_columns(enum slc_value_type type, uint64_t rows, uint32_t cols
     double *weights = must(malloc(cols * sizeof *weights));
     double *norms = must(malloc(cols * sizeof *norms));
     double *signs = must(malloc(cols * sizeof *signs));
+    double *opposites = must(malloc(cols * sizeof *opposites));
     uint32_t *order = must(malloc(cols * sizeof *order));
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_matrix a, c;
@@ -111,9 +112,9 @@ static void check_columns(enum slc_value_type type, uint64_t rows, uint32_t cols
     }
     SLC_ASSERT_OK(slc_dense_scale(dense, &a, weights, &err), &err);
     SLC_ASSERT_OK(slc_dense_permute(dense, &a, order, &err), &err);
-    SLC_ASSERT_OK(slc_dense_column_norms(dense, &a, norms, signs, &err), &err);
+    SLC_ASSERT_OK(slc_dense_column_norms(dense, &a, norms, signs, opposites, &err), &err);
     for (uint32_t r = 0; r < cols; r++) {
-        double sum = 0.0, largest = 0.0;
+        double sum = 0.0, largest = 0.0, opposite = 0.0;
 
         for (uint64_t i = 0; i < rows; i++) {
             const double value = slc_matrix_get(&a, i, r);
@@ -125,12 +126,17 @@ static void check_columns(enum slc_value_type type, uint64_t rows, uint32_t cols
         }
         CU_ASSERT_DOUBLE_EQUAL(norms[r], sqrt(sum), 1e-12 * sqrt(sum));
         CU_ASSERT_EQUAL(signs[r], largest < 0.0 ? -1.0 : 1.0);
+        for (uint64_t i = 0; i < rows; i++) {
+            opposite = fmax(opposite, -signs[r] * slc_matrix_get(&a, i, r));
+        }
+        CU_ASSERT_EQUAL(opposites[r], rows > 0 ? opposite / fabs(largest) : 0.0);
     }
     slc_matrix_destroy(&a);
     slc_matrix_destroy(&c);
     free(weights);
     free(norms);
     free(signs);
+    free(opposites);
     free(order);
     slc_dense_destroy(dense);
 }
@@ -149,12 +155,14 @@ static void test_sign_of_ties(void)
     struct slc_dense *dense = dense_for(2, 2, 3000);
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_matrix a;
-    double norms[2], signs[2];
+    double norms[2], signs[2], opposites[2];
 
     SLC_ASSERT_OK(slc_matrix_create(&a, SLC_F64, 3000, 2, &err), &err);
     slc_matrix_set(&a, 10, 0, -4.0); /* the first of equal magnitudes determines the sign */
     slc_matrix_set(&a, 2900, 0, 4.0);
-    SLC_ASSERT_OK(slc_dense_column_norms(dense, &a, norms, signs, &err), &err);
+    SLC_ASSERT_OK(slc_dense_column_norms(dense, &a, norms, signs, opposites, &err), &err);
+    CU_ASSERT_EQUAL(opposites[0], 1.0);
+    CU_ASSERT_EQUAL(opposites[1], 0.0);
     CU_ASSERT_EQUAL(signs[0], -1.0);
     CU_ASSERT_EQUAL(signs[1], 1.0);
     CU_ASSERT_EQUAL(norms[1], 0.0);
@@ -169,18 +177,19 @@ static void test_extreme_norms(void)
     struct slc_dense *dense = dense_for(2, SLC_COUNT(scales), 3000);
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_matrix a;
-    double norms[SLC_COUNT(scales)], signs[SLC_COUNT(scales)];
+    double norms[SLC_COUNT(scales)], signs[SLC_COUNT(scales)], opposites[SLC_COUNT(scales)];
 
     SLC_ASSERT_OK(slc_matrix_create(&a, SLC_F64, 3000, SLC_COUNT(scales), &err), &err);
     for (uint32_t r = 0; r < SLC_COUNT(scales); r++) {
         slc_matrix_set(&a, 7, r, 3.0 * scales[r]);
         slc_matrix_set(&a, 2900, r, -4.0 * scales[r]);
     }
-    SLC_ASSERT_OK(slc_dense_column_norms(dense, &a, norms, signs, &err), &err);
+    SLC_ASSERT_OK(slc_dense_column_norms(dense, &a, norms, signs, opposites, &err), &err);
     for (uint32_t r = 0; r < SLC_COUNT(scales); r++) {
         /* 1e-320 itself has three digits. */
         CU_ASSERT_DOUBLE_EQUAL(norms[r] / scales[r], 5.0, r == 0 ? 1e-2 : 1e-14);
         CU_ASSERT_EQUAL(signs[r], -1.0);
+        CU_ASSERT_DOUBLE_EQUAL(opposites[r], 0.75, r == 0 ? 1e-3 : 1e-14);
     }
     slc_matrix_destroy(&a);
     slc_dense_destroy(dense);
@@ -222,7 +231,7 @@ static void test_same_bits(void)
         const uint32_t rank = ranks[c / 2];
         const size_t square = (size_t)rank * rank;
         double *gram = must(malloc(2 * square * sizeof *gram));
-        double *norms = must(malloc(3 * rank * sizeof *norms));
+        double *norms = must(malloc(4 * rank * sizeof *norms));
         struct slc_matrix m;
 
         random_matrix(&m, c % 2 == 0 ? SLC_F64 : SLC_F32, 9000, rank);
@@ -232,9 +241,9 @@ static void test_same_bits(void)
             struct slc_error err = SLC_ERROR_INIT;
 
             SLC_ASSERT_OK(slc_dense_gram(dense, &m, gram + which * square, &err), &err);
-            SLC_ASSERT_OK(
-                slc_dense_column_norms(dense, &m, norms + which * rank, norms + 2 * rank, &err),
-                &err);
+            SLC_ASSERT_OK(slc_dense_column_norms(dense, &m, norms + which * rank, norms + 2 * rank,
+                                                 norms + 3 * rank, &err),
+                          &err);
             CU_ASSERT(w == 0 || memcmp(gram, gram + square, square * sizeof *gram) == 0);
             CU_ASSERT(w == 0 || memcmp(norms, norms + rank, rank * sizeof *norms) == 0);
             slc_dense_destroy(dense);
