@@ -33,7 +33,7 @@ struct api_cpd_limits api_cpd_limits(const struct sluice_cpd_options *options)
 {
     struct api_cpd_limits limits = {
         .iterations = options->iterations != 0 ? options->iterations : 50,
-        .tolerance = options->tolerance == 0 ? 1e-5 : options->tolerance,
+        .tolerance = options->tolerance == 0 ? SLC_CP_TOLERANCE : options->tolerance,
         .checkpoint_seconds = options->checkpoint_seconds == 0 ? -1 : options->checkpoint_seconds};
 
     if (options->start_only != 0) {

@@ -4,6 +4,7 @@
 #include "base/memory/memory.h"
 #include "report/json_parts.h"
 #include "report/json_plan.h"
+#include "report/run_notes.h"
 #include "storage/manifest/json_text.h"
 
 #include <errno.h>
@@ -218,6 +219,7 @@ static json_t *record_to_json(const struct slc_run_facts *facts, struct machine_
     slc_json_set(object, "conflicts", conflicts(result, facts->plan->fusion.seconds));
     slc_json_set_real(object, "fit", result->fit);
     slc_json_set(object, "holdout", holdout(result));
+    slc_json_set(object, "diagnosis", slc_run_diagnosis_json(result));
     slc_json_set_text(object, "reason", slc_stop_reason_name(result->reason));
     slc_json_set_count(object, "exit_code", (uint64_t)facts->exit_code);
     slc_json_set(object, "lambda", lambda);

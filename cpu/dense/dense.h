@@ -64,6 +64,16 @@ enum slc_status slc_dense_factorize(struct slc_dense *dense,
                                     struct slc_solver *solver,
                                     struct slc_error *err) SLC_NODISCARD;
 
+/* Computes the condition number of a matrix A without its zero columns and with its other columns
+ * divided by their norms, from gram = A^T A (R x R, not changed): the square root of the ratio of
+ * the extreme eigenvalues, at most (R 2^-52)^-1/2. Cost: 4/3 R^3 multiply-adds. Errors:
+ * SLC_ERR_NUMERIC if the eigenvalues do not converge. */
+enum slc_status slc_dense_condition(struct slc_dense *dense,
+                                    const double *gram,
+                                    uint32_t rank,
+                                    double *condition,
+                                    struct slc_error *err) SLC_NODISCARD;
+
 /* Computes factor = MTTKRP D V^-1 E and, in the same sweep, the sums of `sums`. `mttkrp` and
  * `factor` have the same shape and type and must be different matrices.
  * Accuracy: rows are solved by substitution, so each row is the exact solution for a V perturbed by

@@ -101,6 +101,43 @@ static bool try_cholesky(struct slc_dense *dense, struct slc_solver *solver, dou
     return reciprocal >= (double)solver->rank * DBL_EPSILON;
 }
 
+/* Computes the eigenvalues of the rank x rank matrix in dense->grams, in ascending order, at the
+ * beginning of dense->columns. If `vectors`, replaces the matrix with its eigenvectors. */
+static enum slc_status
+find_eigenvalues(struct slc_dense *dense, uint32_t rank, bool vectors, struct slc_error *err)
+{
+    const lapack_int n = (lapack_int)rank;
+
+    if (LAPACKE_dsyev_work(LAPACK_COL_MAJOR, vectors ? 'V' : 'N', 'U', n, dense->grams, n,
+                           dense->columns, dense->columns + rank, n * EIGEN_WORK) != 0) {
+        return slc_fail(err, SLC_ERR_NUMERIC,
+                        "the eigenvalues of the %u x %u Gram matrix did not converge", rank, rank);
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_dense_condition(struct slc_dense *dense,
+                                    const double *gram,
+                                    uint32_t rank,
+                                    double *condition,
+                                    struct slc_error *err)
+{
+    for (uint64_t i = 0; i < rank; i++) {
+        const double norm = sqrt(gram[i * rank + i]);
+
+        for (uint64_t j = 0; j < rank; j++) {
+            const double norms = norm * sqrt(gram[j * rank + j]);
+
+            dense->grams[i * rank + j] = norms > 0.0 ? gram[i * rank + j] / norms : 0.0;
+        }
+        dense->grams[i * rank + i] = 1.0; /* a zero column becomes a column of its own */
+    }
+    SLC_TRY(find_eigenvalues(dense, rank, false, err));
+    const double largest = dense->columns[rank - 1];
+    *condition = sqrt(largest / fmax(dense->columns[0], rank * DBL_EPSILON * largest));
+    return SLC_OK;
+}
+
 static enum slc_status pseudo_inverse(struct slc_dense *dense,
                                       const double *gram,
                                       struct slc_solver *solver,
@@ -110,15 +147,10 @@ static enum slc_status pseudo_inverse(struct slc_dense *dense,
     const lapack_int n = (lapack_int)rank;
     double *vectors = dense->grams;
     double *values = dense->columns;
-    double *work = values + rank;
     double least;
 
     memcpy(vectors, gram, (uint64_t)rank * rank * sizeof *vectors);
-    if (LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'V', 'U', n, vectors, n, values, work,
-                           n * EIGEN_WORK) != 0) {
-        return slc_fail(err, SLC_ERR_NUMERIC,
-                        "the eigenvalues of the %u x %u Gram matrix did not converge", rank, rank);
-    }
+    SLC_TRY(find_eigenvalues(dense, rank, true, err));
     /* Eigenvalues are in ascending order, so the significant ones are last. Their eigenvectors,
      * scaled by w^-1/2, yield V^+ as a product. */
     least = (double)rank * DBL_EPSILON * values[rank - 1];

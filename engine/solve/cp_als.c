@@ -390,8 +390,9 @@ static enum slc_status run_iteration(struct cp_state *state, bool *done, struct 
     if (options->iteration != NULL) {
         options->iteration(options->context, &report);
     }
+    cp_fit_changed(state, report.iteration, report.fit, report.delta);
     *done = true;
-    if (state->iteration > 1 && fabs(report.delta) < options->tolerance) {
+    if (cp_fit_settled(state)) {
         result->reason = SLC_STOP_TOLERANCE;
     } else if (state->iteration == options->iterations) {
         result->reason = SLC_STOP_ITERATIONS;
@@ -499,8 +500,9 @@ static enum slc_status run_iterations(struct cp_state *state, struct slc_error *
     SLC_THEN(status, cp_checkpoint_last(state, err));
     SLC_THEN(status, finish_executor(state, err));
     SLC_THEN(status, cp_holdout_measure(state, err));
-    SLC_TRY(status);
-    return cp_finish(state, err);
+    SLC_THEN(status, cp_finish(state, err));
+    SLC_THEN(status, cp_diagnose(state, err));
+    return status;
 }
 
 /* Sets the conflict strategies in the result: those of the plan, or SLC_CONFLICT_REPLICA if the run

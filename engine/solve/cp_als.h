@@ -47,6 +47,15 @@ static inline bool slc_cp_copies_pay(unsigned iterations)
     return iterations > 2 * SLC_CP_COPIES_AFTER;
 }
 
+enum {
+    /* Number of consecutive iterations with a small change of the fit after which a run stops.
+     * docs/PERFORMANCE.md, "Stopping rule", has the measurements. */
+    SLC_CP_SMALL_CHANGES = 3
+};
+
+/* Default tolerance (struct slc_cp_als_options). */
+#define SLC_CP_TOLERANCE 1e-5
+
 struct slc_cp_iteration {
     unsigned iteration; /* number of the iteration, from 1 */
     double fit;
@@ -97,7 +106,9 @@ struct slc_cp_als_options {
     const struct slc_files *files; /* used to read init_folder; NULL: the operating system */
     uint32_t rank;
     unsigned iterations; /* maximum number; 0: compute only the starting factors */
-    double tolerance;    /* stop when |change of fit| < tolerance; 0: never */
+    /* Stop after SLC_CP_SMALL_CHANGES consecutive iterations with |change of fit| < tolerance *
+     * min(|fit|, 1 - fit), or with changes within the rounding error of the fit; 0: never. */
+    double tolerance;
     /* Time limit in seconds; 0: no limit. Checked before every MTTKRP, after every iteration, and
      * while copies are made. */
     double max_seconds;
@@ -145,6 +156,21 @@ struct slc_cp_als_options {
     void *context;
 };
 
+/* Properties of the final model that may make it unreliable. All numbers are 0 without
+ * iterations. */
+struct slc_cp_diagnosis {
+    /* The smallest congruence of two components (the product over modes of the cosine of their
+     * columns) and these components, 0-based, the smaller number first. Components with a
+     * congruence near -1 nearly cancel each other. 1 for a single component. */
+    double congruence;
+    uint32_t cancelling[2];
+    /* Condition number of each factor without its zero columns, at most (R 2^-52)^-1/2; 0 if the
+     * factor has fewer rows than columns. */
+    double condition[SLC_MAX_ORDER];
+    /* true if the last change of the fit was a rise that was not small, or rises were growing */
+    bool rising;
+};
+
 /* Result of slc_cp_als. Owns its matrices; release it with slc_cp_result_destroy, which accepts an
  * all-zero struct. */
 struct slc_cp_result {
@@ -170,6 +196,7 @@ struct slc_cp_result {
     uint64_t heldout; /* number of held-out nonzeros; 0: none */
     double heldout_norm, heldout_rmse, heldout_mae;
     enum slc_stop_reason reason;
+    struct slc_cp_diagnosis diagnosis;
     struct slc_cp_times times;
     struct slc_cp_checkpoints checkpoints;
     /* For a run with checkpoints that ended early: the iteration (from 1) and the mode with which a

@@ -5,6 +5,7 @@
  * same bits for any number of threads. */
 #include "engine/solve/cp_state.h"
 
+#include <float.h>
 #include <math.h>
 
 void cp_hadamard(struct cp_state *state, unsigned skip)
@@ -60,4 +61,39 @@ enum slc_status cp_fit(struct cp_state *state, double *fit, struct slc_error *er
     /* If the fit is almost exact, rounding may make the residual negative. */
     *fit = 1.0 - sqrt(fmax(residual_squared, 0.0)) / state->norm_x;
     return SLC_OK;
+}
+
+/* Returns true if the change of the fit is below `tolerance`, relative to the fit and to 1 - fit.
+ * The square of the residual is the difference of numbers near the square of the norm of the
+ * tensor, so its rounding error, relative to this square, has the order of `rounding`; a change
+ * that is within this error counts as small. */
+static bool is_small(const struct cp_state *state, double tolerance, double fit, double delta)
+{
+    const double rounding =
+        state->plan->request.precision == SLC_F32 ? (double)FLT_EPSILON / 4 : 16 * DBL_EPSILON;
+    const double rest = 1.0 - fit;
+
+    return fabs(delta) * rest < tolerance * fmin(fabs(fit), rest) * rest + rounding;
+}
+
+void cp_fit_changed(struct cp_state *state, unsigned iteration, double fit, double delta)
+{
+    const double tolerance = state->options->tolerance;
+    const bool small = is_small(state, tolerance > 0.0 ? tolerance : SLC_CP_TOLERANCE, fit, delta);
+    const bool grows = delta > state->last_change && !is_small(state, 0.0, fit, delta);
+
+    /* The first iteration has no change. */
+    state->small_changes = iteration > 1 && small ? state->small_changes + 1 : 0;
+    state->growing_changes = iteration > 2 && grows ? state->growing_changes + 1 : 0;
+    state->last_change = delta;
+}
+
+bool cp_fit_settled(const struct cp_state *state)
+{
+    return state->options->tolerance > 0.0 && state->small_changes >= SLC_CP_SMALL_CHANGES;
+}
+
+bool cp_fit_rises(const struct cp_state *state)
+{
+    return state->last_change > 0.0 && (state->small_changes == 0 || state->growing_changes > 1);
 }

@@ -141,6 +141,7 @@ static enum slc_status read_past(struct cp_state *state,
             past.singular[n] = (singular >> n & 1U) != 0;
         }
         read_numbers(reader, past.mode_seconds, state->order);
+        cp_fit_changed(state, past.iteration, past.fit, past.delta);
         SLC_TRY(cp_checkpoint_past(state, &past, err));
     }
     return slc_checkpoint_end(reader, err);

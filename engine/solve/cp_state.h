@@ -67,6 +67,10 @@ struct cp_state {
     struct slc_error copies_fault; /* the reason why copies were refused */
     unsigned place;                /* position of the next update in mode_order */
     double fit;                    /* fit of the last completed iteration */
+    /* Changes of the fit (cp_fit_changed): the last change, and the numbers of consecutive changes,
+     * including the last, that were small, and that were larger than the change before. */
+    double last_change;
+    unsigned small_changes, growing_changes;
 
     /* For runs with checkpoints (cp_checkpoint.c). */
     char *identity;
@@ -260,7 +264,18 @@ cp_job(const struct cp_state *state, unsigned mode, struct slc_matrix *output);
  * Errors: SLC_ERR_NUMERIC if a term is not finite. */
 enum slc_status cp_fit(struct cp_state *state, double *fit, struct slc_error *err) SLC_NODISCARD;
 
+/* Records the change of the fit by a completed iteration; called for the iterations in order, also
+ * for those before the checkpoint of a resumed run. cp_fit_settled then returns true if the run
+ * must stop by the tolerance. cp_fit_rises returns true if further iterations may raise the fit:
+ * the last change was a rise, and was not small, or the last two changes grew. */
+void cp_fit_changed(struct cp_state *state, unsigned iteration, double fit, double delta);
+bool cp_fit_settled(const struct cp_state *state);
+bool cp_fit_rises(const struct cp_state *state);
+
 /* Moves 2-norms into lambda, sorts the components and fixes their signs. */
 enum slc_status cp_finish(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+
+/* Fills result->diagnosis; called after cp_finish. Overwrites the Gram matrices. */
+enum slc_status cp_diagnose(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 
 #endif

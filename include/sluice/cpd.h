@@ -44,7 +44,8 @@ struct sluice_cpd_options {
     struct sluice_compute_options compute;
     uint32_t iterations; /* maximum number of iterations; 0 means 50 */
     uint32_t start_only; /* if not 0, no iterations run, and the model is the start */
-    /* the run stops if the fit changes by less than this; 0 means 1e-5; negative means never */
+    /* the run stops after three consecutive iterations that change the fit by less than this number
+     * times the smaller of the fit and 1 - fit; 0 means 1e-5; negative means never */
     double tolerance;
     /* time limit, checked between passes or their parts, and while replicas are made; 0 means no
      * limit */

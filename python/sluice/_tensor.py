@@ -218,6 +218,8 @@ class Tensor(Stored):
                      export wrote, one matrix per mode, a Result, a pyttb.ktensor or a CPTensor of
                      TensorLy (weights included); None: uniform random numbers, which `seed`
                      determines
+        tol          the run stops after three consecutive iterations that change the fit by less
+                     than `tol` times the smaller of the fit and 1 - fit; 0: never
         callback     called with an Iteration after each iteration; the run stops if it returns True
         output       folder to which a complete run writes mode-1.npy, .. and lambda.npy; the factors
                      of the result are then memory-mapped from these files

@@ -60,7 +60,19 @@ static void resumed(struct slc_html *html, const json_t *checkpoint)
     }
 }
 
-/* Writes notes that state which data is missing, and why. */
+/* Writes the notes of the record about the result (report/run_notes.h). */
+static void result_notes(struct slc_html *html, const json_t *record)
+{
+    const json_t *texts = json_object_get(json_object_get(record, "diagnosis"), "notes");
+
+    for (size_t i = 0; i < json_array_size(texts); i++) {
+        slc_html_put(html, "<p class=\"note\" role=\"note\">");
+        slc_html_text(html, json_string_value(json_array_get(texts, i)));
+        slc_html_put(html, ".</p>\n");
+    }
+}
+
+/* Writes notes about the result, and notes that state which data is missing, and why. */
 static void notes(struct slc_html *html, const struct slc_run_page *page)
 {
     const char *reason = json_string_value(json_object_get(page->record, "reason"));
@@ -87,6 +99,7 @@ static void notes(struct slc_html *html, const struct slc_run_page *page)
                       "There is a checkpoint next to these results: another run was started in "
                       "the same folder and is not complete.");
     }
+    result_notes(html, page->record);
     resumed(html, json_object_get(page->record, "checkpoint"));
 }
 

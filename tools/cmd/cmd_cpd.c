@@ -39,7 +39,8 @@ static const struct option options[] = {
      .letter = 'i', .value = "N", .fallback = "50", .maximum = 1000000000,
      .help = "maximum number of iterations; with 0, the initial factors are written"},
     {"tol", OPTION_DOUBLE, offsetof(struct arguments, tolerance), .value = "T", .fallback = "1e-5",
-     .help = "stop when an iteration changes the fit by less than T; 0 means never"},
+     .help = "stop after three iterations that change the fit by less than T, relative to the "
+             "smaller of the fit and 1 - fit; 0 means never"},
     {"maxsecs", OPTION_DOUBLE, offsetof(struct arguments, max_seconds), .value = "S",
      .fallback = "0", .help = "stop after S seconds, with exit code 75; 0 means no limit"},
     {"reg", OPTION_DOUBLE, offsetof(struct arguments, regularization), .value = "X",

@@ -3,6 +3,7 @@
 
 #include "base/memory/memory.h"
 #include "cpu/cpu.h"
+#include "report/run_notes.h"
 #include "report/run_record.h"
 #include "tools/options/fields.h"
 #include "tools/progress/format.h"
@@ -385,6 +386,23 @@ void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, 
     (void)fflush(stdout);
 }
 
+/* Prints the notes about the result, each with the options that it recommends. */
+static void print_notes(const struct slc_cp_result *result)
+{
+    static const char *const options[] = {[SLC_NOTE_CANCELLING] =
+                                              " (--reg, --rank; sluice convert --transform log1p)",
+                                          [SLC_NOTE_COLLINEAR] = " (--rank, --reg)",
+                                          [SLC_NOTE_RISING] = " (--iters, --tol)",
+                                          [SLC_NOTE_HOLDOUT] = ""};
+    struct slc_run_note notes[SLC_RUN_NOTES];
+    const unsigned count = slc_run_notes(result, notes);
+
+    for (unsigned i = 0; i < count; i++) {
+        printf("Note: %s%s\n", notes[i].text, options[notes[i].kind]);
+    }
+    printf("%s", count > 0 ? "\n" : "");
+}
+
 void report_fit(const struct slc_cp_result *result)
 {
     struct format_text count;
@@ -396,6 +414,7 @@ void report_fit(const struct slc_cp_result *result)
                format_count(&count, result->heldout), result->heldout_rmse, result->heldout_mae,
                result->heldout_norm / sqrt((double)result->heldout));
     }
+    print_notes(result);
 }
 
 void report_times(const struct slc_cp_result *result,
