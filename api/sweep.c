@@ -4,6 +4,7 @@
 #include "api/call.h"
 #include "api/cpd.h"
 #include "base/memory/memory.h"
+#include "report/run_notes.h"
 #include "sluice/experimental.h"
 #include "storage/checkpoint/checkpoint.h"
 #include "storage/manifest/path_guard.h"
@@ -120,6 +121,7 @@ keep_run(const struct sluice_model *model, struct slc_sweep_job *job, struct slc
     SLC_TRY(api_model_save(model, SLUICE_MODEL_NPY, job->folder, err));
     job->record.fit = result->fit;
     job->record.iterations = result->iterations;
+    job->record.condition = slc_run_condition(result);
     job->record.seconds = result->times.total;
     if (result->heldout > 0) {
         job->record.heldout_rmse = result->heldout_rmse;
@@ -316,7 +318,8 @@ enum sluice_status sluice_sweep_get_rank(const struct sluice_sweep *sweep,
                                           .best_fit = best != NULL ? best->fit : (double)NAN,
                                           .agreement = found->agreement,
                                           .consistency = found->consistency,
-                                          .compared = found->compared};
+                                          .compared = found->compared,
+                                          .reached = found->reached};
 
         memcpy(known.note, found->note, sizeof known.note);
         status = API_FILL_REPORT(sluice_sweep_rank, rank, &known, err);

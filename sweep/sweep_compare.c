@@ -134,20 +134,27 @@ static uint64_t compare_bytes(const struct comparing *comparing)
            slc_congruence_memory_bytes(comparing->rank);
 }
 
-/* Computes the factor match score of each run of the rank with the best run, and their mean. */
+/* Computes the factor match score of each run of the rank with the best run, and the mean over the
+ * runs that reached the best fit. */
 static enum slc_status agreement(const struct comparing *comparing,
                                  struct slc_sweep_record *record,
                                  struct slc_sweep_rank *result,
                                  struct slc_error *err)
 {
+    const double best_fit = slc_sweep_record_best(record, comparing->rank)->fit;
     const uint64_t need = compare_bytes(comparing);
     double sum = 0.0;
+    unsigned agreed_on = 0;
 
     result->agreement = NAN;
     result->compared = 0;
+    result->reached = 0;
     for (unsigned i = 0; i < record->run_count; i++) {
         struct slc_sweep_run *run = &record->runs[i];
+        const bool reached =
+            run->rank == comparing->rank && run->fit >= best_fit - SLC_SWEEP_REACHED;
 
+        result->reached += reached;
         if (run->rank != comparing->rank) {
             continue;
         }
@@ -158,12 +165,13 @@ static enum slc_status agreement(const struct comparing *comparing,
             add_note(result, "comparing runs", need, comparing->budget_bytes);
         } else if (run->kept) {
             SLC_TRY(compare_runs(comparing, result->best_seed, run->seed, &run->match, err));
-            sum += run->match;
             result->compared++;
+            sum += reached ? run->match : 0.0;
+            agreed_on += reached;
         }
     }
-    if (result->compared > 0) {
-        result->agreement = sum / result->compared;
+    if (agreed_on > 0) {
+        result->agreement = sum / agreed_on;
     }
     return SLC_OK;
 }
@@ -317,6 +325,9 @@ enum slc_status slc_sweep_compare_rank(const struct slc_sweep_comparison *compar
             runs += record->runs[i].rank == rank;
         }
         result->runs = runs;
+        if (runs > 1 && result->reached == 1 && result->note[0] == '\0') {
+            (void)snprintf(result->note, sizeof result->note, "no other run reached the best fit");
+        }
     }
     slc_free(comparing.lambda[0]);
     slc_store_close(&store);
@@ -328,9 +339,24 @@ static bool trilinear(const struct slc_sweep_rank *rank)
     return rank->consistency >= SLC_SWEEP_CONSISTENCY_GOOD; /* false for NAN */
 }
 
+/* Returns true if the runs of a rank agree, and `unknown` if nothing was compared. If only one of
+ * several runs reached the best fit, no other run confirms its components. */
 static bool agreed(const struct slc_sweep_rank *rank, bool unknown)
 {
-    return isnan(rank->agreement) ? unknown : rank->agreement >= SLC_SWEEP_AGREEMENT_GOOD;
+    if (isnan(rank->agreement)) {
+        return unknown && (rank->reached != 1 || rank->runs == 1);
+    }
+    return rank->agreement >= SLC_SWEEP_AGREEMENT_GOOD;
+}
+
+/* Writes how many runs of a rank reached its best fit; "" for a single run. */
+static const char *reached_text(const struct slc_sweep_rank *rank, char *text, size_t bytes)
+{
+    text[0] = '\0';
+    if (rank->runs > 1 && rank->reached > 0) {
+        (void)snprintf(text, bytes, " (%u of %u reached its best fit)", rank->reached, rank->runs);
+    }
+    return text;
 }
 
 /* Returns the largest rank whose runs agree and, if `by_core`, whose core consistency is good. NULL
@@ -367,18 +393,21 @@ void slc_sweep_suggest(const struct slc_sweep_record *record,
                        struct slc_sweep_suggestion *suggestion)
 {
     const struct slc_sweep_rank *rank = largest(record, true);
+    char reached[64];
 
     memset(suggestion, 0, sizeof *suggestion);
     if (rank != NULL) {
         (void)snprintf(suggestion->why, sizeof suggestion->why,
-                       "the largest rank with a core consistency of %.0f %% or more%s",
+                       "the largest rank with a core consistency of %.0f %% or more%s%s",
                        SLC_SWEEP_CONSISTENCY_GOOD,
-                       isnan(rank->agreement) ? "" : " whose runs agree to 0.9 or more");
+                       isnan(rank->agreement) ? "" : " whose runs agree to 0.9 or more",
+                       reached_text(rank, reached, sizeof reached));
     } else if ((rank = largest(record, false)) != NULL) {
         (void)snprintf(suggestion->why, sizeof suggestion->why,
-                       "the largest rank whose runs agree to %.1f or more; no such rank has a "
+                       "the largest rank whose runs agree to %.1f or more%s; no such rank has a "
                        "known core consistency of %.0f %% or more",
-                       SLC_SWEEP_AGREEMENT_GOOD, SLC_SWEEP_CONSISTENCY_GOOD);
+                       SLC_SWEEP_AGREEMENT_GOOD, reached_text(rank, reached, sizeof reached),
+                       SLC_SWEEP_CONSISTENCY_GOOD);
     } else {
         (void)snprintf(
             suggestion->why, sizeof suggestion->why,

@@ -136,6 +136,7 @@ static json_t *run_to_json(const struct slc_sweep_run *run)
     set_member(object, "seconds", json_real(run->seconds));
     set_member(object, "match_with_best", number(run->match));
     set_member(object, "heldout_rmse", number(run->heldout_rmse));
+    set_member(object, "condition", number(run->condition));
     return object;
 }
 
@@ -158,6 +159,7 @@ static json_t *rank_to_json(const struct slc_sweep_record *record,
     set_member(object, "fit", best != NULL ? json_real(best->fit) : json_null());
     set_member(object, "fit_spread", number(highest - lowest));
     set_member(object, "agreement", number(rank->agreement));
+    set_member(object, "reached", json_integer(rank->reached));
     set_member(object, "compared", json_integer(rank->compared));
     set_member(object, "core_consistency", number(rank->consistency));
     set_member(object, "core_consistency_note",
@@ -194,12 +196,12 @@ static uint64_t get_count(
     return (uint64_t)count;
 }
 
-/* Returns the number in a member, NAN if an optional member (not `needed`) is null. */
+/* Returns the number in a member, NAN if an optional member (not `needed`) is null or missing. */
 static double get_real(struct parse *parse, const json_t *object, const char *name, bool needed)
 {
     const json_t *value = json_object_get(object, name);
 
-    if (json_is_null(value) && !needed) {
+    if ((value == NULL || json_is_null(value)) && !needed) {
         return NAN;
     }
     if (!json_is_number(value)) {
@@ -256,6 +258,7 @@ static void parse_run(struct parse *parse, const json_t *object, struct slc_swee
                                 .seconds = get_real(parse, object, "seconds", true),
                                 .match = get_real(parse, object, "match_with_best", false),
                                 .heldout_rmse = get_real(parse, object, "heldout_rmse", false),
+                                .condition = get_real(parse, object, "condition", false),
                                 .kept = get_flag(parse, object, "factors_kept")};
 
     get_text(parse, object, "reason", true, run.reason, sizeof run.reason);
@@ -281,6 +284,10 @@ static void parse_rank(struct parse *parse, const json_t *object, struct slc_swe
     rank->best_seed = get_count(parse, object, "best_seed", 0, INT64_MAX);
     rank->agreement = get_real(parse, object, "agreement", false);
     rank->compared = (unsigned)get_count(parse, object, "compared", 0, SLC_SWEEP_RUNS_MAX);
+    /* Older records do not have this member. */
+    if (json_object_get(object, "reached") != NULL) {
+        rank->reached = (unsigned)get_count(parse, object, "reached", 0, SLC_SWEEP_RUNS_MAX);
+    }
     rank->consistency = get_real(parse, object, "core_consistency", false);
     get_text(parse, object, "core_consistency_note", false, rank->note, sizeof rank->note);
 }

@@ -28,8 +28,9 @@ struct slc_sweep_run {
     char reason[SLC_SWEEP_REASON_BYTES]; /* why it stopped: "tol" or "iterations" */
     double seconds;
     double heldout_rmse;
-    double match; /* factor match score with the best run of its rank */
-    bool kept;    /* true if the factors are still in the folder of the run */
+    double match;     /* factor match score with the best run of its rank */
+    double condition; /* largest condition number of its factors */
+    bool kept;        /* true if the factors are still in the folder of the run */
 };
 
 /* Results of the comparison of the runs of a rank. */
@@ -38,13 +39,20 @@ struct slc_sweep_rank {
     unsigned runs; /* number of runs of the rank at the time of the comparison */
     /* seed of the run with the largest fit; of several such runs, the smallest seed */
     uint64_t best_seed;
-    /* mean factor match score of the other runs with the best run; NAN if there is no other run */
+    /* Mean factor match score with the best run, of the other runs whose fit is at most
+     * SLC_SWEEP_REACHED below the best fit; NAN if there is no such run. Other runs ended in a
+     * worse local optimum, and state nothing about the components of the best one. */
     double agreement;
+    /* number of runs with such a fit, including the best run; 0 in records of older versions */
+    unsigned reached;
     unsigned compared; /* number of other runs that were compared with the best run */
     /* core consistency of the best run, in percent; NAN if it was not computed */
     double consistency;
     char note[192]; /* why the agreement or core consistency was not computed */
 };
+
+/* Largest difference of the fits of two runs that reached the same optimum. */
+#define SLC_SWEEP_REACHED 1e-4
 
 struct slc_sweep_record {
     json_t *identity;           /* texts of slc_sweep_identity, which must match to resume */

@@ -168,13 +168,15 @@ struct sluice_sweep_rank {
     uint32_t runs;
     uint64_t best_seed; /* seed of the run with the largest fit */
     double best_fit;
-    /* mean factor match score of the other runs with the best run; NaN if there are none */
+    /* mean factor match score with the best run, of the other runs that reached its fit to within
+     * 1e-4; NaN if there are none */
     double agreement;
     /* core consistency (CORCONDIA) of the best run in percent; if unknown, NaN, and `note` has the
      * reason */
     double consistency;
     uint64_t compared; /* number of other runs that were compared with the best run */
     char note[192];    /* why the agreement or core consistency is unknown, else "" */
+    uint64_t reached;  /* number of runs that reached the best fit to within 1e-4 */
 };
 
 /* The rank that a sweep suggests. */

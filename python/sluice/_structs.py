@@ -247,7 +247,8 @@ class SweepRun(Structure):
 
 class SweepRank(Structure):
     _fields_ = [("struct_bytes", U64), ("rank", U32), ("runs", U32), ("best_seed", U64), ("best_fit", F64),
-                ("agreement", F64), ("consistency", F64), ("compared", U64), ("note", c_char * 192)]
+                ("agreement", F64), ("consistency", F64), ("compared", U64), ("note", c_char * 192),
+                ("reached", U64)]
 
 
 class SweepSuggestion(Structure):

@@ -56,9 +56,10 @@ class SweepRank:
     """
     Summary of the runs of one rank.
 
-    `seed` and `fit` are those of the best run. `agreement` is the mean factor match score of the
-    other runs with the best run. `consistency` is the core consistency (CORCONDIA) of the best run
-    in percent. If `agreement` or `consistency` is None, `note` states the reason.
+    `seed` and `fit` are those of the best run. `reached` is the number of runs that reached this
+    fit to within 1e-4. `agreement` is the mean factor match score of the others of these runs with
+    the best run. `consistency` is the core consistency (CORCONDIA) of the best run in percent. If
+    `agreement` or `consistency` is None, `note` states the reason.
 
     >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
     >>> rank = t.sweep([2, 3], runs=2, iters=3).ranks[0]
@@ -73,6 +74,7 @@ class SweepRank:
     agreement: Optional[float]
     consistency: Optional[float]
     note: str
+    reached: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,7 +152,7 @@ def _read_sweep(sweep: Any, folder: Optional[str], load: Callable[[str], Result]
         rank = options(c.SweepRank)
         call("sluice_sweep_get_rank", sweep, ctypes.c_uint32(number), byref(rank))
         ranks.append(SweepRank(rank.rank, rank.runs, rank.best_seed, rank.best_fit, _none_if_nan(rank.agreement),
-                               _none_if_nan(rank.consistency), rank.note.decode()))
+                               _none_if_nan(rank.consistency), rank.note.decode(), rank.reached))
     suggestion = options(c.SweepSuggestion)
     call("sluice_sweep_suggest", sweep, byref(suggestion))
     return Sweep(ranks, runs, suggestion.rank or None, suggestion.why.decode(), load(suggestion.folder.decode()),

@@ -123,10 +123,15 @@ static void number_cell(struct slc_html *html, const char *format, double number
     slc_html_print(html, "<td class=\"n\">%s</td>", text);
 }
 
-/* Returns a printf format for a percentage, with an exponent if `number` is large. */
-static const char *percent(double number)
+/* Writes a cell with a core consistency. Values below 0 all mean that the model is not trilinear.
+ */
+static void consistency_cell(struct slc_html *html, double percent)
 {
-    return fabs(number) < 1e6 ? "%.1f&nbsp;%%" : "%.1e&nbsp;%%";
+    if (percent < 0.0) {
+        slc_html_put(html, "<td class=\"n\">&lt;&nbsp;0&nbsp;%</td>");
+    } else {
+        number_cell(html, "%.1f&nbsp;%%", percent);
+    }
 }
 
 static void cards(struct slc_html *html, const struct sweep_summary *summary)
@@ -186,12 +191,15 @@ static void which(struct slc_html *html, const struct sweep_summary *summary)
               "100&nbsp;% if components do not interact. ");
     slc_html_print(html, "%.0f&nbsp;%%", SLC_SWEEP_CONSISTENCY_GOOD);
     slc_html_put(
-        html, " or more supports the rank; much less, or a negative value, means that "
-              "there are more components than the tensor has.</li>\n<li><strong>Agreement</strong> "
-              "is the similarity of runs with other starts to the best run of the rank "
-              "(factor match score), from 0 to 1. Below ");
+        html,
+        " or more supports the rank; much less, or a negative value, means that "
+        "there are more components than the tensor has.</li>\n<li><strong>Agreement</strong> "
+        "is the similarity of the other runs that reached the fit of the best run of the rank "
+        "to this run (factor match score), from 0 to 1. Below ");
     slc_html_print(html, "%.1f", SLC_SWEEP_AGREEMENT_GOOD);
-    slc_html_put(html, ", other starts find other components: rely on neither.</li></ul>\n"
+    slc_html_put(html, ", other starts find other components: rely on neither.</li>\n"
+                       "<li><strong>Condition</strong> is the largest condition number of the "
+                       "factors. Columns are nearly collinear if it exceeds 1000.</li></ul>\n"
                        "</section>\n");
 }
 
@@ -304,9 +312,10 @@ static void rank_row(struct slc_html *html, const struct sweep_summary *summary,
     slc_html_print(html, "<td class=\"n\">%u</td>", rank->runs);
     number_cell(html, "%.6f", rank->best->fit);
     number_cell(html, "%.1e", rank->best->fit - rank->lowest);
-    number_cell(html, percent(known != NULL ? known->consistency : 0),
-                known != NULL ? known->consistency : (double)NAN);
+    consistency_cell(html, known != NULL ? known->consistency : (double)NAN);
     number_cell(html, "%.3f", known != NULL ? known->agreement : (double)NAN);
+    number_cell(html, "%.0f", known != NULL && known->reached > 0 ? known->reached : (double)NAN);
+    number_cell(html, "%.3g", rank->best->condition);
     if (summary->heldout) {
         number_cell(html, "%.4g", rank->best->heldout_rmse);
     }
@@ -327,6 +336,8 @@ static void ranks(struct slc_html *html, const struct sweep_summary *summary)
     header(html, "Spread", true);
     header(html, "Core consistency", true);
     header(html, "Agreement", true);
+    header(html, "Runs with this fit", true);
+    header(html, "Condition", true);
     if (summary->heldout) {
         header(html, "Held-out RMSE", true);
     }

@@ -225,8 +225,10 @@ def sweep(folder):
     check(f"{record['suggestion']['why']}." in text and f"seed {best['seed']} and a fit of {best['fit']:.6f}" in text, text)
     check(f"Rank {record['suggestion']['rank']} is suggested" in text or "No rank is suggested" in text, text)
     for one in record["ranks"]:
-        check(f"{one['rank']}3{one['fit']:.6f}" in text and f"{one['core_consistency']:.1f}\u00a0%{one['agreement']:.3f}" in
-              "".join(page.words), f"{one}")
+        core = f"{one['core_consistency']:.1f}" if one["core_consistency"] >= 0 else "<\u00a00"
+        agreement = "-" if one["agreement"] is None else f"{one['agreement']:.3f}"
+        check(f"{one['rank']}3{one['fit']:.6f}" in text and f"{core}\u00a0%{agreement}{one['reached']}" in "".join(page.words),
+              f"{one}")
     for one in record["runs"]:
         check(f"{one['rank']}{one['seed']}{one['fit']:.6f}" in text and one["folder"] in text, f"{one}")
     check(page.tags["svg"] == 4 and page.tags["table"] == 3 and size < 60000, f"{page.tags} {size}")
@@ -247,7 +249,7 @@ def sweep(folder):
     check("No run is complete yet" in page.text() and "svg" not in page.tags, page.text())
     page = told(ranks=[one | {"core_consistency": -1e300, "core_consistency_note": "<b>&"} for one in record["ranks"]],
                 runs=[one | {"fit": -1e308 * (one["seed"] % 3 - 1), "seconds": 1e308} for one in record["runs"]])
-    check("below -100" in page.text() and "<b>&" in page.text(), page.text())
+    check("below -100" in page.text() and "<b>&" in page.text() and "<\u00a00\u00a0%" in "".join(page.words), page.text())
     many = [best | {"rank": rank, "seed": seed} for rank in (1, 2, 3) for seed in range(1000)]
     page = told(runs=many, ranks=[])
     check("1000 of 3000 runs" in page.text(), page.text())

@@ -53,7 +53,11 @@ def all_is_there(folder):
         mine = [r for r in record["runs"] if r["rank"] == rank["rank"]]
         best = max(mine, key=lambda r: (r["fit"], -r["seed"]))
         check(rank["best_seed"] == best["seed"] and rank["fit"] == best["fit"], (rank, mine))
-        check(rank["compared"] == 2 and 0 <= rank["agreement"] <= 1 and best["match_with_best"] == 1, rank)
+        reached = [r for r in mine if r["fit"] >= best["fit"] - 1e-4]
+        check(rank["compared"] == 2 and rank["reached"] == len(reached) and best["match_with_best"] == 1, rank)
+        others = [r["match_with_best"] for r in reached if r is not best]
+        check(rank["agreement"] == (sum(others) / len(others) if others else None), (rank, others))
+        check(f"{len(reached)} of 3" in said and best["condition"] >= 1, (rank, said))
         for one in mine:
             at = os.path.join(out, one["folder"])
             kept = one is best

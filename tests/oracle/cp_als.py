@@ -5,6 +5,7 @@ the conventions of docs: 2-norm in the first iteration, max(1, max-norm) after."
 
 import functools
 import lzma
+import os
 
 import numpy as np
 
@@ -135,3 +136,26 @@ def cp_als(dims, coords, values, factors, iterations, tolerance=0.0, mode_order=
             break
         fit_before = fit
     return fits, factors, weights, len(fits)
+
+
+def planted_counts(folder):
+    """Writes counts of 400,000 events of five kinds to an .npz file, and returns its path. A kind is a
+    component; its events are independent in all modes."""
+    rng = np.random.default_rng(7)
+    dims, rank, draws = (24, 31, 120, 100), 5, 400000
+    planted = []
+    for length in dims:
+        uneven = rng.gamma(0.25, 1, (length, rank)) + 1e-3
+        planted.append(rng.gamma(1.0, 1, (length, rank)) if length < 100 else uneven)
+        planted[-1] /= planted[-1].sum(axis=0)
+    component = rng.choice(rank, draws, p=[0.35, 0.25, 0.2, 0.12, 0.08])
+    drawn = np.empty((4, draws), int)
+    for r in range(rank):
+        at = component == r
+        for n in range(4):
+            drawn[n, at] = rng.choice(dims[n], at.sum(), p=planted[n][:, r])
+    keys, counts = np.unique(np.ravel_multi_index(drawn, dims), return_counts=True)
+    path = os.path.join(folder, "counts.npz")
+    np.savez(path, coords=np.array(np.unravel_index(keys, dims)), data=counts.astype(float), shape=np.array(dims),
+             fill_value=np.array(0.0))
+    return path

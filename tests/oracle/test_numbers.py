@@ -250,26 +250,10 @@ def signs(folder):
 def default_tolerance(folder):
     """A start from which the fit rests for some iterations near 0.2745, before it rises to that of the
     planted components: the default rule goes on where a single small change would have ended it."""
-    rng = np.random.default_rng(7)
-    dims, rank, draws = (24, 31, 120, 100), 5, 400000
-    planted = []
-    for shape in ((24, rank), (31, rank), (120, rank), (100, rank)):
-        uneven = rng.gamma(0.25, 1, shape) + 1e-3
-        planted.append(rng.gamma(1.0, 1, shape) if shape[0] < 100 else uneven)
-        planted[-1] /= planted[-1].sum(axis=0)
-    component = rng.choice(rank, draws, p=[0.35, 0.25, 0.2, 0.12, 0.08])
-    drawn = np.empty((4, draws), int)
-    for r in range(rank):
-        at = component == r
-        for n in range(4):
-            drawn[n, at] = rng.choice(dims[n], at.sum(), p=planted[n][:, r])
-    keys, counts = np.unique(np.ravel_multi_index(drawn, dims), return_counts=True)
-    text, store = os.path.join(folder, "t.npz"), os.path.join(folder, "t.slc")
-    np.savez(text, coords=np.array(np.unravel_index(keys, dims)), data=counts.astype(float), shape=np.array(dims),
-             fill_value=np.array(0.0))
-    sluice("convert", text, store)
+    store = os.path.join(folder, "t.slc")
+    sluice("convert", cp_als.planted_counts(folder), store)
     out = os.path.join(folder, "run")
-    sluice("cpd", store, "-r", rank, "-i", 100, "--seed", 5, "-o", out)
+    sluice("cpd", store, "-r", 5, "-i", 100, "--seed", 5, "-o", out)
     record = load_json(os.path.join(out, "run.json"))
     fits = [entry["fit"] for entry in record["iterations"]]
     single = 1 + int(np.flatnonzero(np.abs(np.diff(fits)) < 1e-5)[0])

@@ -3,6 +3,7 @@
  * code. */
 #include "base/error/clock.h"
 #include "report/json_plan.h"
+#include "report/run_notes.h"
 #include "tools/cmd/cpd/cpd_run.h"
 #include "tools/forecast/probe.h"
 #include "tools/progress/console.h"
@@ -306,6 +307,7 @@ static enum slc_status record_sweep_run(struct cpd *cpd, struct slc_error *err)
     if (cpd->result.heldout > 0) {
         record->heldout_rmse = cpd->result.heldout_rmse;
     }
+    record->condition = slc_run_condition(&cpd->result);
     record->seconds = cpd->checkpoint.seconds_before + slc_seconds_since(cpd->start_ns);
     (void)snprintf(record->reason, sizeof record->reason, "%s",
                    slc_stop_reason_name(cpd->result.reason));

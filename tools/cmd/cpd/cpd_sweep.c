@@ -26,14 +26,24 @@ static const char *format_cell(char *text, size_t bytes, const char *format, dou
     return text;
 }
 
+/* Formats a core consistency. Values below 0 all mean that the model is not trilinear. */
+static const char *format_consistency(char *text, size_t bytes, double percent)
+{
+    if (percent < 0.0) {
+        (void)snprintf(text, bytes, "< 0 %%");
+        return text;
+    }
+    return format_cell(text, bytes, "%.1f %%", percent);
+}
+
 static void print_table(const struct slc_sweep_record *record)
 {
-    printf("  %6s %5s %10s %10s %12s %18s %10s\n", "rank", "runs", "best fit", "spread",
-           "best seed", "core consistency", "agreement");
+    printf("  %6s %5s %10s %10s %12s %18s %10s %10s %10s\n", "rank", "runs", "best fit", "spread",
+           "best seed", "core consistency", "condition", "agreement", "reached");
     for (unsigned i = 0; i < record->rank_count; i++) {
         const struct slc_sweep_rank *rank = &record->ranks[i];
         const struct slc_sweep_run *best = slc_sweep_record_best(record, rank->rank);
-        char core[32], agreement[32];
+        char core[32], condition[32], agreement[32], reached[32] = "-";
         double lowest = INFINITY;
         unsigned runs = 0;
 
@@ -44,12 +54,14 @@ static void print_table(const struct slc_sweep_record *record)
             }
         }
         if (best != NULL) {
-            printf("  %6" PRIu32 " %5u %10.6f %10.1e %12" PRIu64 " %18s %10s\n", rank->rank, runs,
-                   best->fit, best->fit - lowest, best->seed,
-                   format_cell(core, sizeof core,
-                               fabs(rank->consistency) < 1e6 ? "%.1f %%" : "%.1e %%",
-                               rank->consistency),
-                   format_cell(agreement, sizeof agreement, "%.3f", rank->agreement));
+            if (rank->reached > 0) {
+                (void)snprintf(reached, sizeof reached, "%u of %u", rank->reached, rank->runs);
+            }
+            printf("  %6" PRIu32 " %5u %10.6f %10.1e %12" PRIu64 " %18s %10s %10s %10s\n",
+                   rank->rank, runs, best->fit, best->fit - lowest, best->seed,
+                   format_consistency(core, sizeof core, rank->consistency),
+                   format_cell(condition, sizeof condition, "%.3g", best->condition),
+                   format_cell(agreement, sizeof agreement, "%.3f", rank->agreement), reached);
         }
     }
     for (unsigned i = 0; i < record->rank_count; i++) {
