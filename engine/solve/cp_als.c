@@ -446,6 +446,7 @@ static enum slc_status start_run(struct cp_state *state, struct slc_error *err)
     enum slc_status status = cp_state_create(state, err);
 
     SLC_THEN(status, cp_holdout_begin(state, err));
+    SLC_THEN(status, cp_init_find(state, err));
     SLC_THEN(status, cp_resume(state, &resumed, err));
     if (status == SLC_OK && !resumed) {
         status = cp_start(state, err);

@@ -122,7 +122,11 @@ struct slc_cp_als_options {
     uint64_t holdout_seed;
     /* Folder with the starting factors, mode-K.npy for every mode; NULL: starting factors are
      * uniform random numbers from `seed`. Weights in lambda.npy of the folder are used only if
-     * iterations is 0, because otherwise the first updates determine all scales. */
+     * iterations is 0, because otherwise the first updates determine all scales. If the folder has
+     * weights and a factor has fewer rows than the mode, it is the model of an earlier state of the
+     * tensor: its rows are the first rows, or the rows of the same names if the store of that model
+     * still exists and both stores have names; the other rows are random numbers from `seed` with
+     * the same root mean square. A note is logged for each such mode. */
     const char *init_folder;
     /* Order in which modes are updated, a 0-based permutation. Used only if mode_order_set;
      * otherwise the plan's order is used. A plan with passes that update two modes must be made for

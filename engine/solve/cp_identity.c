@@ -66,9 +66,18 @@ append_start(struct identity *identity, const struct cp_state *state, struct slc
         append_text(identity, "start=random, seed %" PRIu64 "\n", options->seed);
         return SLC_OK;
     }
-    SLC_TRY(slc_model_hash(options->files, options->init_folder, state->order, state->dims,
+    SLC_TRY(slc_model_hash(options->files, options->init_folder, state->order, state->init.rows,
                            state->rank, &hash, err));
-    append_text(identity, "start=files with the checksum %016" PRIx64 "\n", hash);
+    append_text(identity, "start=files with the checksum %016" PRIx64, hash);
+    if (state->init.differs) {
+        append_text(identity, ", new rows random, seed %" PRIu64, options->seed);
+    }
+    for (unsigned n = 0; n < state->order; n++) {
+        if (state->init.names.names[n] != NULL) {
+            append_text(identity, ", names of mode %u", n + 1);
+        }
+    }
+    append_text(identity, "\n");
     return SLC_OK;
 }
 

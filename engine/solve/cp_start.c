@@ -90,6 +90,7 @@ enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err)
 void cp_state_destroy(struct cp_state *state)
 {
     cp_holdout_end(state);
+    slc_run_names_close(&state->init.names);
     slc_executor_destroy(state->executor);
     slc_dense_destroy(state->dense);
     slc_solver_destroy(&state->solver);
@@ -128,33 +129,10 @@ static enum slc_status random_factors(struct cp_state *state, struct slc_error *
     return SLC_OK;
 }
 
-static enum slc_status read_factors(struct cp_state *state, struct slc_error *err)
-{
-    const struct slc_cp_als_options *options = state->options;
-    double *lambda = state->result->lambda;
-    uint32_t rank = state->rank;
-    bool found = false;
-    enum slc_status status = slc_model_read(
-        options->files, options->init_folder, state->plan->request.precision, state->order,
-        state->dims, SLC_MAX_ORDER, &rank, state->result->factors, err);
-
-    if (status != SLC_OK || options->iterations > 0) {
-        return status;
-    }
-    /* Without iterations the starting factors are the result, so the result needs their weights,
-     * too. */
-    status = slc_model_read_lambda(options->files, options->init_folder, state->rank, lambda,
-                                   &found, err);
-    if (status != SLC_OK || !found) {
-        return status;
-    }
-    return slc_dense_scale(state->dense, &state->result->factors[0], lambda, err);
-}
-
 enum slc_status cp_start(struct cp_state *state, struct slc_error *err)
 {
     enum slc_status status =
-        state->options->init_folder != NULL ? read_factors(state, err) : random_factors(state, err);
+        state->options->init_folder != NULL ? cp_init_read(state, err) : random_factors(state, err);
 
     /* Starting factors are read or generated with rows in the order of the input, and permuted
      * here. */

@@ -9,6 +9,7 @@
 #include "engine/stream/pass_cuts.h"
 #include "engine/stream/pass_pace.h"
 #include "engine/stream/row_ranges.h"
+#include "storage/model/run_names.h"
 
 /* Conflict strategies of an MTTKRP. */
 struct cp_strategy {
@@ -41,6 +42,14 @@ struct cp_pass {
     void (*progress)(void *context, uint64_t done, uint64_t blocks, uint64_t bytes);
 };
 
+/* Correspondence of the rows of starting factors in a folder with the rows of the tensor, which may
+ * have grown since (cp_init.c). */
+struct cp_init {
+    uint64_t rows[SLC_MAX_ORDER]; /* rows of each file */
+    struct slc_run_names names;   /* open names of the modes whose rows correspond by name */
+    bool differs;                 /* true if a mode has new rows, or corresponds by name */
+};
+
 /* State of one run. The factors are in the result from the start, so that a model exists whenever
  * the run stops. The model is [lambda; A(0), .., A(N-1)] with A(n) = result->factors[n]
  * diag(scale[n]) (cp_update.c explains why) and lambda from the last update. */
@@ -59,6 +68,7 @@ struct cp_state {
     unsigned mode_order[SLC_MAX_ORDER];
     double norm_x;
     uint64_t start_ns;
+    struct cp_init init;
     unsigned iteration;            /* current iteration, from 1 */
     unsigned mode;                 /* current mode, 0-based */
     bool copies;                   /* true if the backend holds copies per mode */
@@ -127,6 +137,12 @@ void cp_holdout_end(struct cp_state *state);
 
 /* Creates the factors of the result, filled with zeros. */
 enum slc_status cp_factors_create(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+
+/* Do nothing if options->init_folder is NULL. cp_init_find, called before cp_resume, finds out how
+ * the rows of the starting factors correspond to the rows of the tensor. cp_init_read reads them
+ * into the factors of the result. */
+enum slc_status cp_init_find(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+enum slc_status cp_init_read(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 
 /* Computes or reads the starting factors, and sets lambda and the Gram matrices. */
 enum slc_status cp_start(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;

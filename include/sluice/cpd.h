@@ -50,10 +50,13 @@ struct sluice_cpd_options {
     /* time limit, checked between passes or their parts, and while replicas are made; 0 means no
      * limit */
     double max_seconds;
-    double regularization;   /* added to the diagonal of every V, the elementwise
-                              * product of Gram matrices with which a mode is solved */
-    uint64_t seed;           /* seed of the uniform random start */
-    const char *init_folder; /* folder with the start (mode-1.npy, ..); NULL means a random start */
+    double regularization; /* added to the diagonal of every V, the elementwise
+                            * product of Gram matrices with which a mode is solved */
+    uint64_t seed;         /* seed of the uniform random start */
+    /* Folder with the start (mode-1.npy, ..); NULL means a random start. A factor of a saved model
+     * (with lambda.npy) may have fewer rows than the mode, which has grown: new rows start random.
+     * Rows correspond by index, or by name if the store of the model still exists unchanged. */
+    const char *init_folder;
     /* The order in which modes are updated. mode_order_count is the order of the tensor, or 0. With
      * 0, modes are updated in ascending order, or in an order in which fused passes read fewer
      * bytes. */

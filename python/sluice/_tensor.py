@@ -217,7 +217,8 @@ class Tensor(Stored):
         init         initial factors: a folder with mode-1.npy, .., a .mat or .ktensor file that
                      export wrote, one matrix per mode, a Result, a pyttb.ktensor or a CPTensor of
                      TensorLy (weights included); None: uniform random numbers, which `seed`
-                     determines
+                     determines. If modes have grown since the model was computed, new rows start
+                     random
         tol          the run stops after three consecutive iterations that change the fit by less
                      than `tol` times the smaller of the fit and 1 - fit; 0: never
         callback     called with an Iteration after each iteration; the run stops if it returns True

@@ -179,6 +179,26 @@ enum slc_status slc_run_names_open(const struct slc_files *files,
     return status;
 }
 
+enum slc_status slc_run_names_open_unchanged(const struct slc_files *files,
+                                             const struct slc_run_folder *run,
+                                             struct slc_run_names *names,
+                                             struct slc_error *err)
+{
+    struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
+    enum slc_status status = SLC_OK;
+
+    memset(names, 0, sizeof *names);
+    SLC_TRY(slc_check_memory(manifest != NULL, err, "for a manifest"));
+    if (run->recorded) {
+        status = open_recorded(slc_files_or_system(files), run, manifest, names, err);
+    }
+    if (names->store != SLC_RUN_STORE_SAME) {
+        slc_run_names_close(names);
+    }
+    slc_free(manifest);
+    return status;
+}
+
 void slc_run_names_close(struct slc_run_names *names)
 {
     for (unsigned mode = 0; mode < SLC_MAX_ORDER; mode++) {

@@ -35,6 +35,12 @@ enum slc_status slc_run_names_open(const struct slc_files *files,
                                    const char *store,
                                    struct slc_run_names *names,
                                    struct slc_error *err) SLC_NODISCARD;
+/* Opens the names of the store recorded in run.json if it still has the nonzeros of the run;
+ * otherwise opens none. Logs nothing. Ownership and errors: as slc_run_names_open. */
+enum slc_status slc_run_names_open_unchanged(const struct slc_files *files,
+                                             const struct slc_run_folder *run,
+                                             struct slc_run_names *names,
+                                             struct slc_error *err) SLC_NODISCARD;
 void slc_run_names_close(struct slc_run_names *names);
 
 /* Returns the memory of the open names in bytes. */

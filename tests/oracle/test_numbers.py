@@ -323,6 +323,97 @@ def diagnosis(folder):
     check(record["diagnosis"]["notes"] == [] and record["diagnosis"]["smallest_congruence"] == 1, record["diagnosis"])
 
 
+def start_of(store, folder, init, *more):
+    """The starting factors of a run, without updates, and the notes."""
+    out = os.path.join(folder, "started")
+    notes = sluice("cpd", store, "-r", 4, "-i", 0, "--init", init, "-o", out, *more)[1]
+    count = len([name for name in os.listdir(out) if name.startswith("mode-")])
+    return [np.load(os.path.join(out, f"mode-{n + 1}.npy")) for n in range(count)], notes
+
+
+def grown(folder):
+    """A start from the model of a tensor that has grown since: old rows keep their values, new rows are
+    random numbers of the same size, and the fit of a cold start needs fewer iterations."""
+    rng = np.random.default_rng(1)
+    dims, rank = (40, 30, 50), 4
+    dense = rng.poisson(0.5 * np.einsum("ar,br,cr->abc", *(rng.gamma(0.5, 1, (d, rank)) for d in dims))).astype(float)
+    dense[39, :, :40] = 0  # the last row of mode 1 comes with the new days
+    days, later = os.path.join(folder, "days.tns"), os.path.join(folder, "later.tns")
+    coords = np.argwhere(dense)
+    rows = np.column_stack([coords + 1, dense[dense != 0]])
+    np.savetxt(days, rows[coords[:, 2] < 40], fmt="%d")
+    np.savetxt(later, rows[coords[:, 2] >= 40], fmt="%d")
+    for more in ((), ("--relabel", "frequency")):
+        store, old, cold, warm = (os.path.join(folder, name + str(len(more))) for name in ("t.slc", "old", "cold", "warm"))
+        sluice("convert", days, store, *more)
+        sluice("cpd", store, "-r", rank, "-i", 300, "-o", old)
+        sluice("append", store, later)
+        options = ("-r", rank, "-i", 300, "--deterministic", "--tol", 1e-4, "--seed", 3)
+        sluice("cpd", store, *options, "-o", cold)
+        notes = sluice("cpd", store, *options, "--init", old, "-o", warm)[1]
+        check("mode 1 has 1 new row" in notes and "mode 3 has 10 new rows" in notes and "mode 2" not in notes, notes)
+        fits = [[entry["fit"] for entry in load_json(os.path.join(out, "run.json"))["iterations"]] for out in (cold, warm)]
+        reached = next(k for k, fit in enumerate(fits[1], 1) if fit >= fits[0][-1])
+        check(2 * reached < len(fits[0]), f"a warm start reached {fits[0][-1]} after {reached} of {len(fits[0])} iterations")
+        start, _ = start_of(store, folder, old)
+        weights = np.load(os.path.join(old, "lambda.npy"))
+        for n, (factor, length) in enumerate(zip(start, (39, 30, 40))):
+            kept = np.load(os.path.join(old, f"mode-{n + 1}.npy"))
+            # The result of no iterations is normalized and sorted.
+            norms = np.sqrt((kept ** 2).sum(axis=0) / (factor[:length] ** 2).sum(axis=0))
+            if length < dims[n]:
+                new = factor[length:] * norms * np.sqrt(length)
+                check((new >= 0).all() and 0.3 < new.mean() < 3 * np.sqrt(3), f"mode {n + 1}: new rows {new}")
+            # Columns are in another order if new rows change the weights.
+            likeness = abs(kept.T @ factor[:length]) / np.linalg.norm(factor[:length], axis=0)
+            check(np.allclose(likeness.max(axis=0), 1, rtol=1e-12), f"mode {n + 1}: old rows have changed")
+        again = ("cpd", store, *options, "--init", old, "-o", os.path.join(folder, "again" + str(len(more))))
+        sluice(*again, "--maxsecs", 1e-6, status=75)
+        check("seed 3" in sluice(*again[:-6], "--seed", 4, *again[-4:], status=2)[1], "another seed for new rows")
+        sluice(*again)
+        check(open(os.path.join(again[-1], "mode-3.npy"), "rb").read() == open(os.path.join(warm, "mode-3.npy"), "rb").read(),
+              "a resumed warm start has other bits")
+    os.remove(os.path.join(old, "lambda.npy"))
+    check("39 x 4" in sluice("cpd", store, "-r", rank, "--init", old, "-o", warm, status=3)[1], "factors without weights")
+
+
+def renamed(folder):
+    """Another store with names in another order: rows start from the rows of the same names."""
+    rng = np.random.default_rng(2)
+    people, things = [f"p{k}" for k in range(20)], [f"t{k}" for k in range(12)]
+    lines = [f"{people[a]},{things[b]},{1 + (a * b) % 5}" for a in range(20) for b in rng.permutation(12)[:9]]
+    stores = []
+    for name, chosen in (("a", [line for line in lines if not line.startswith(("p3,", "p7,"))]),
+                         ("b", [line for line in reversed(lines) if not line.startswith("p5,")])):
+        with open(os.path.join(folder, name + ".csv"), "w", encoding="utf-8") as file:
+            file.write("\n".join(["person,thing,v"] + chosen) + "\n")
+        stores.append(os.path.join(folder, name + ".slc"))
+        sluice("convert", file.name, stores[-1], "--columns", "person,thing", "--value", "v")
+    old = os.path.join(folder, "old")
+    sluice("cpd", stores[0], "-r", 4, "-i", 20, "-o", old)
+    start, notes = start_of(stores[1], folder, old)
+    check("mode 1 has 2 new rows" in notes and "17 rows start from" in notes and notes.count("by name") == 2, notes)
+    names = []
+    for store in stores:
+        seen = {}
+        with open(store[:-3] + "csv", encoding="utf-8") as file:
+            for line in file.read().split()[1:]:
+                for mode, word in enumerate(line.split(",")[:2]):
+                    seen.setdefault(mode, {}).setdefault(word, len(seen[mode]))
+        names.append(seen)
+    for mode in (0, 1):
+        kept = np.load(os.path.join(old, f"mode-{mode + 1}.npy"))
+        both = [word for word in names[0][mode] if word in names[1][mode]]
+        ours = start[mode][[names[1][mode][word] for word in both]]
+        theirs = kept[[names[0][mode][word] for word in both]]
+        likeness = abs(theirs.T @ ours) / np.linalg.norm(ours, axis=0) / np.linalg.norm(theirs, axis=0)[:, None]
+        check(np.allclose(likeness.max(axis=0), 1, rtol=1e-12), f"mode {mode + 1}: rows of other names")
+    # Without the store of the run, names are unknown.
+    os.rename(stores[0], stores[0] + ".moved")
+    notes = start_of(stores[1], folder, old, "--restart")[1]
+    check("mode 1 has 1 new row" in notes and "by index" in notes and "by name" not in notes, notes)
+
+
 def same_bits(folder):
     """--deterministic: the same factors for any threads, I/O, block size, codec, budget, cache."""
     path = unpacked("gitlog-petsc-5d")
@@ -351,6 +442,8 @@ tests = [
     ("signs: the strongest rows are positive in all modes but one", signs),
     ("the default tolerance does not stop where the fit only rests", default_tolerance),
     ("diagnosis: cancelling and collinear components, a rising fit, held-out values", diagnosis),
+    ("a start from a model before the tensor grew", grown),
+    ("a start from a model of a store with names in another order", renamed),
     ("CP-ALS follows NumPy: uber-part, rank 4", follows("uber-part", 4)),
     ("CP-ALS follows NumPy: gitlog-petsc-5d, rank 3", follows("gitlog-petsc-5d", 3)),
     ("CP-ALS follows NumPy: cmudict-wpp, rank 5", follows("cmudict-wpp", 5)),
