@@ -418,6 +418,26 @@ def predictions(folder):
     fails(sluice.UsageError, "shapes", kept.predict, [[0], [0]])
 
 
+def grown(folder):
+    """A Result, or its folder, as the start on a tensor that has grown."""
+    generator = np.random.default_rng(3)
+    dense = np.einsum("ar,br,cr->abc", *(generator.standard_normal((n, 2)) for n in (9, 8, 7)))
+    for name, first, last in (("old", 0, 5), ("new", 5, 7)):
+        coords = np.argwhere(dense[:, :, first:last]) + [0, 0, first]
+        np.savetxt(os.path.join(folder, name), np.column_stack([coords + 1, dense[tuple(coords.T)]]), fmt=["%d"] * 3 + ["%.17g"])
+    store, out = os.path.join(folder, "t.slc"), os.path.join(folder, "out")
+    command("convert", os.path.join(folder, "old"), store)
+    with sluice.open(store) as tensor:
+        results = tensor.cpd(2, 200, tol=0, deterministic=True), tensor.cpd(2, 200, tol=0, deterministic=True, output=out)
+    command("append", store, os.path.join(folder, "new"))
+    with sluice.open(store) as tensor:
+        check(tensor.shape == (9, 8, 7), tensor.shape)
+        warm = [tensor.cpd(2, 2, tol=0, deterministic=True, init=init) for init in (*results, out)]
+        check(len({one.factors[2].tobytes() for one in warm}) == 1, "other starts")
+        check(warm[0].fit > tensor.cpd(2, 2, tol=0, deterministic=True).fit, f"{warm[0].fit}: no better than a cold start")
+        fails(sluice.UsageError, "mode 2", tensor.cpd, 2, 1, init=results[0].factors)
+
+
 def strongest(folder):
     """The top rows equal those of NumPy and of the command, with the names of the store."""
     text, maps = os.path.join(folder, "t.tns"), os.path.join(folder, "mode-1-name.map")
@@ -684,6 +704,7 @@ run([
     ("callbacks stop, and the run resumes", callbacks),
     ("nonzeros are held out as by the command", holdout),
     ("values of a model are NumPy's", predictions),
+    ("a start from a Result before the tensor grew", grown),
     ("strongest rows have names", strongest),
     ("sweeps are those of the command", sweeps),
     ("Ctrl-C leaves a checkpoint for the command", interrupts),
