@@ -1,7 +1,9 @@
 /* Checks a plan request for impossible and conflicting values. */
 #include "engine/planning/planning_impl.h"
 
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 /* Checks the limits of plans with groups of CPU workers. */
@@ -123,6 +125,29 @@ static enum slc_status check_choices(const struct slc_plan_request *request, str
     return SLC_OK;
 }
 
+/* Rejects a tensor whose values, or products of values and factors, do not fit in f32: infinities,
+ * or subnormal numbers, which have lost digits. The columns of the factors of a decomposition are
+ * near unit norm, so an element is near the reciprocal of the square root of its mode size. */
+static enum slc_status check_f32(const struct slc_layout_info *info,
+                                 const struct slc_plan_request *request,
+                                 struct slc_error *err)
+{
+    const double size = sqrt(info->sum_of_squares / (double)info->nnz);
+    double least = (double)(FLT_MIN / FLT_EPSILON);
+
+    for (unsigned n = 0; request->operation == SLC_OP_CPD && n < info->order; n++) {
+        least *= sqrt((double)info->dims[n]);
+    }
+    if (request->precision != SLC_F32 || info->nnz == 0 ||
+        (size >= least && size <= (double)FLT_MAX)) {
+        return SLC_OK;
+    }
+    return slc_fail(err, SLC_ERR_NUMERIC,
+                    "the root mean square of the values is %.3g; to compute in f32 it must be %.3g "
+                    "to %.3g: compute in f64, or scale the values and convert the tensor again",
+                    size, least, (double)FLT_MAX);
+}
+
 enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
                                        const struct slc_plan_request *request,
                                        struct slc_error *err)
@@ -148,6 +173,7 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
     if (request->precision != SLC_F32 && request->precision != SLC_F64) {
         return slc_fail(err, SLC_ERR_USAGE, "the precision must be f32 or f64");
     }
+    SLC_TRY(check_f32(info, request, err));
     for (unsigned n = 0; n < info->order; n++) {
         if (request->conflict[n] != SLC_CONFLICT_AUTO &&
             request->conflict[n] != SLC_CONFLICT_PRIVATE &&

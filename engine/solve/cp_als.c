@@ -42,25 +42,6 @@ void slc_cp_result_destroy(struct slc_cp_result *result)
     memset(result, 0, sizeof *result);
 }
 
-/* Rejects a tensor whose products of a value and elements of unit columns would be subnormal
- * numbers in f32, which have lost digits. The elements of a unit column are near the reciprocal of
- * the square root of its length. */
-static enum slc_status check_f32(const struct slc_manifest *manifest, struct slc_error *err)
-{
-    double product = sqrt(manifest->sum_of_squares / (double)manifest->nnz);
-
-    for (unsigned n = 0; n < manifest->order; n++) {
-        product /= sqrt((double)manifest->dims[n]);
-    }
-    if (product >= (double)(FLT_MIN / FLT_EPSILON)) {
-        return SLC_OK;
-    }
-    return slc_fail(err, SLC_ERR_NUMERIC,
-                    "the norm of the tensor is %g, too small for products in f32: compute in "
-                    "f64, or scale the values and convert the tensor again",
-                    sqrt(manifest->sum_of_squares));
-}
-
 static enum slc_status check_options(const struct slc_store *store,
                                      const struct slc_plan *plan,
                                      const struct slc_cp_als_options *options,
@@ -106,7 +87,7 @@ static enum slc_status check_options(const struct slc_store *store,
                         "a fit; scale its values and convert it again",
                         store->manifest.sum_of_squares);
     }
-    return plan->request.precision == SLC_F32 ? check_f32(&store->manifest, err) : SLC_OK;
+    return SLC_OK;
 }
 
 static enum slc_status set_mode_order(struct cp_state *state, struct slc_error *err)

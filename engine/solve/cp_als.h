@@ -255,12 +255,11 @@ uint64_t slc_cp_holdout_bytes(unsigned order, uint64_t nnz, double holdout, unsi
  * all later passes of the mode. Deterministic runs try no rivals. Order: if `deterministic`,
  * bitwise reproducible for any number of threads and devices, I/O method, block size, codec and
  * budget; otherwise reproducible up to rounding. Errors: SLC_ERR_NUMERIC if ||X|| = 0 (the message
- * says so), if values overflow, or if ||X|| is so small that products would underflow in f32;
- * SLC_ERR_USAGE if options and plan do not match; SLC_ERR_INPUT if the starting factors in
- * init_folder contain a NaN or an infinity; errors of reading models, of the stream and of the
- * checkpoint. SLC_ERR_USAGE if the checkpoint belongs to a different run; the message names the
- * difference. *result is empty after an error. A stop by the time limit or a signal is not an
- * error: *result then holds the current factors. */
+ * says so) or if values overflow; SLC_ERR_USAGE if options and plan do not match; SLC_ERR_INPUT if
+ * the starting factors in init_folder contain a NaN or an infinity; errors of reading models, of
+ * the stream and of the checkpoint. SLC_ERR_USAGE if the checkpoint belongs to a different run; the
+ * message names the difference. *result is empty after an error. A stop by the time limit or a
+ * signal is not an error: *result then holds the current factors. */
 enum slc_status slc_cp_als(const struct slc_store *store,
                            struct slc_stream *stream,
                            struct slc_backend *backend,

@@ -218,6 +218,18 @@ def every_scale(folder):
             usual.setdefault(precision, fit)
             check(abs(fit / usual[precision] - 1) < bound, f"1e{power}, {precision}: fit {fit}, not {usual[precision]}")
             check(abs(fit / direct - 1) < bound, f"1e{power}, {precision}: fit {fit}, but {direct} from the factors")
+    # Products with the values themselves: what f32 holds, or an error.
+    for power in (-42, -20, 39):
+        np.savetxt(text, np.column_stack([coords.T + 1, values * 10.0 ** power]), fmt=["%d"] * 3 + ["%.17g"])
+        sluice("convert", "-f", text, store)
+        write_factors(folder, [np.ones((length, 2)) for length in dims])
+        done = "mttkrp", store, "--mode", 1, "--factors", folder, "--precision", "f32", "-o", os.path.join(folder, "m.npy")
+        if power == -20:
+            sluice(*done)
+            want = np.bincount(coords[0], values) * 10.0 ** power
+            check(np.allclose(np.load(done[-1])[:, 0], want, rtol=1e-6), "MTTKRP of small values in f32")
+        else:
+            check("scale" in sluice(*done, status=1)[1], f"MTTKRP of values near 1e{power} in f32")
     check(len(errors) == 5 and np.ptp(errors) < 1e-5 * errors[0], f"errors of held-out nonzeros: {errors}")
 
 
