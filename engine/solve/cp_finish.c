@@ -115,7 +115,6 @@ enum slc_status cp_finish(struct cp_state *state, struct slc_error *err)
     struct component *components = slc_calloc(rank, sizeof *components);
     uint32_t *order = slc_calloc(rank, sizeof *order);
     double *signs = slc_calloc(2 * (size_t)rank * state->order, sizeof *signs);
-    double *opposites = signs + (size_t)rank * state->order;
     enum slc_status status;
 
     if (components == NULL || order == NULL || signs == NULL) {
@@ -126,7 +125,7 @@ enum slc_status cp_finish(struct cp_state *state, struct slc_error *err)
     if (status != SLC_OK) {
         goto done;
     }
-    status = absorb_norms(state, signs, opposites, err);
+    status = absorb_norms(state, signs, signs + (size_t)rank * state->order, err);
     if (status != SLC_OK) {
         goto done;
     }
@@ -146,7 +145,7 @@ enum slc_status cp_finish(struct cp_state *state, struct slc_error *err)
         lambda[r] = components[r].lambda;
         order[r] = components[r].index;
     }
-    choose_flips(state, signs, opposites);
+    choose_flips(state, signs, signs + (size_t)rank * state->order);
     status = arrange_components(state, signs, order, err);
 
 done:
