@@ -190,7 +190,7 @@ def _load_sweep(folder: str) -> Sweep:
         runs = [SweepRun(run["rank"], run["seed"], run["fit"], run["iterations"], run["reason"], run["seconds"], run["heldout_rmse"],
                          run["match_with_best"], run["factors_kept"], run["folder"]) for run in record["runs"]]
         ranks = [SweepRank(rank["rank"], rank["runs"], rank["best_seed"], rank["fit"], rank["agreement"], rank["core_consistency"],
-                           rank["core_consistency_note"] or "") for rank in record["ranks"]]
+                           rank["core_consistency_note"] or "", rank["reached"]) for rank in record["ranks"]]
         suggestion = record["suggestion"]
         rank, why, best = suggestion["rank"], suggestion["why"], suggestion["best"]
     except (ValueError, KeyError, TypeError) as fault:
