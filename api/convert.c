@@ -3,6 +3,7 @@
 #include "api/call.h"
 #include "base/memory/checked.h"
 #include "convert/generate/generate.h"
+#include "convert/ingest/arrow/arrow.h"
 #include "convert/ingest/names/name_maps.h"
 
 #include <string.h>
@@ -118,30 +119,101 @@ static enum slc_status run_convert(const struct slc_convert_options *of,
     return status;
 }
 
-enum sluice_status sluice_convert(const char *input,
-                                  const char *output,
-                                  const struct sluice_convert_options *options,
-                                  struct sluice_convert_report *report,
-                                  struct sluice_error *ret_err)
+static const char arrow_name[] = "the Arrow table";
+
+/* Opens a stream as the input of a conversion. Errors: also SLC_ERR_USAGE without a stream. */
+static enum slc_status open_arrow(struct ArrowArrayStream *stream,
+                                  struct slc_convert_options *convert,
+                                  struct slc_error *err)
+{
+    convert->input = arrow_name;
+    return stream == NULL ? slc_fail(err, SLC_ERR_USAGE, "`stream` must not be NULL")
+                          : slc_arrow_open(stream, arrow_name, &convert->arrow, err);
+}
+
+static void close_arrow(struct ArrowArrayStream *stream, const struct slc_convert_options *convert)
+{
+    slc_arrow_close(convert->arrow);
+    if (stream != NULL && stream->release != NULL) {
+        stream->release(stream);
+        stream->release = NULL;
+    }
+}
+
+/* Checks the options of a table in a stream. Without columns, sets them to all columns. */
+static enum slc_status read_arrow(struct sluice_convert_options *known,
+                                  const struct slc_convert_options *convert,
+                                  char items[SLC_ARROW_ITEMS_BYTES],
+                                  struct slc_error *err)
+{
+    if (known->labels != NULL || known->label_count > 0 || known->restart != 0 ||
+        known->commit_seconds != 0 || known->table.delimiter != '\0' ||
+        known->table.no_header != 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "labels, restart, commit_seconds, delimiter and no_header do not apply to "
+                        "Arrow tables");
+    }
+    if (known->table.columns != NULL) {
+        return SLC_OK;
+    }
+    known->table.columns = items;
+    return slc_arrow_all_columns(convert->arrow, known->table.value_column, items, err);
+}
+
+/* Converts a file or, if `input` is NULL, a stream. */
+static enum sluice_status convert_to_store(const char *input,
+                                           struct ArrowArrayStream *stream,
+                                           const char *output,
+                                           const struct sluice_convert_options *options,
+                                           struct sluice_convert_report *report,
+                                           struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     struct sluice_convert_options known = {0};
     struct slc_convert_options convert = {.input = input, .output = output};
+    char items[SLC_ARROW_ITEMS_BYTES];
     struct slc_convert_report made = {0};
     struct slc_csv_spec csv = {.order = 0};
     enum slc_status status = API_READ_OPTIONS(sluice_convert_options, &known, options, err);
 
     SLC_THEN(status, api_check_report(report, "sluice_convert_report", err));
     SLC_THEN(status, read_convert(&known, &convert, err));
+    if (input == NULL) {
+        SLC_THEN(status, open_arrow(stream, &convert, err));
+        SLC_THEN(status, read_arrow(&known, &convert, items, err));
+    }
     SLC_THEN(status, read_table(&known, &convert, &csv, err));
     SLC_THEN(status,
              run_convert(&convert, &known.run, known.labels, known.label_count, &made, err));
+    close_arrow(stream, &convert);
     if (status == SLC_OK) {
         const struct sluice_convert_report filled = convert_report(&made);
 
         status = API_FILL_REPORT(sluice_convert_report, report, &filled, err);
     }
     return api_return(status, err, ret_err);
+}
+
+enum sluice_status sluice_convert(const char *input,
+                                  const char *output,
+                                  const struct sluice_convert_options *options,
+                                  struct sluice_convert_report *report,
+                                  struct sluice_error *ret_err)
+{
+    struct slc_error fault = SLC_ERROR_INIT;
+    enum slc_status status = api_need_path(input, "input", &fault);
+
+    return status != SLC_OK ? api_return(status, &fault, ret_err)
+                            : convert_to_store(input, NULL, output, options, report, ret_err);
+}
+
+enum sluice_status sluice_convert_arrow(struct ArrowArrayStream *stream,
+                                        const char *output,
+                                        const struct sluice_convert_options *options,
+                                        struct sluice_convert_report *report,
+                                        struct sluice_error *ret_err)
+{
+    return convert_to_store(NULL, stream, output, options, report, ret_err);
 }
 
 static enum slc_status read_append(const struct sluice_append_options *known,
@@ -180,11 +252,13 @@ static enum slc_status read_append(const struct sluice_append_options *known,
     return SLC_OK;
 }
 
-enum sluice_status sluice_append(const char *path,
-                                 const char *input,
-                                 const struct sluice_append_options *options,
-                                 struct sluice_append_report *report,
-                                 struct sluice_error *ret_err)
+/* Appends a file or, if `input` is NULL, a stream. */
+static enum sluice_status append_to_store(const char *path,
+                                          const char *input,
+                                          struct ArrowArrayStream *stream,
+                                          const struct sluice_append_options *options,
+                                          struct sluice_append_report *report,
+                                          struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     struct sluice_append_options known = {0};
@@ -194,7 +268,19 @@ enum sluice_status sluice_append(const char *path,
 
     SLC_THEN(status, api_check_report(report, "sluice_append_report", err));
     SLC_THEN(status, read_append(&known, &append, err));
+    if (input == NULL) {
+        SLC_THEN(status, open_arrow(stream, &append, err));
+        if (status == SLC_OK &&
+            (known.labels != NULL || known.label_count > 0 || known.values != NULL ||
+             append.dialect != SLC_DIALECT_AUTO || append.index_base != -1)) {
+            status =
+                slc_fail(err, SLC_ERR_USAGE,
+                         "dialect, index_base, labels and values do not apply to Arrow tables");
+        }
+        append.table = true;
+    }
     SLC_THEN(status, run_convert(&append, &known.run, known.labels, known.label_count, &made, err));
+    close_arrow(stream, &append);
     if (status == SLC_OK) {
         struct sluice_append_report filled = {.order = made.order,
                                               .layouts_dropped = made.layouts_dropped,
@@ -208,6 +294,28 @@ enum sluice_status sluice_append(const char *path,
         status = API_FILL_REPORT(sluice_append_report, report, &filled, err);
     }
     return api_return(status, err, ret_err);
+}
+
+enum sluice_status sluice_append(const char *path,
+                                 const char *input,
+                                 const struct sluice_append_options *options,
+                                 struct sluice_append_report *report,
+                                 struct sluice_error *ret_err)
+{
+    struct slc_error fault = SLC_ERROR_INIT;
+    enum slc_status status = api_need_path(input, "input", &fault);
+
+    return status != SLC_OK ? api_return(status, &fault, ret_err)
+                            : append_to_store(path, input, NULL, options, report, ret_err);
+}
+
+enum sluice_status sluice_append_arrow(const char *path,
+                                       struct ArrowArrayStream *stream,
+                                       const struct sluice_append_options *options,
+                                       struct sluice_append_report *report,
+                                       struct sluice_error *ret_err)
+{
+    return append_to_store(path, NULL, stream, options, report, ret_err);
 }
 
 enum sluice_status sluice_generate(const char *output,

@@ -281,7 +281,7 @@ static enum slc_status parse_all(struct slc_conversion *c, uint64_t *dims, struc
     /* If the file changed during the run, report the change instead of a faulty row, because the
      * rows come from different versions of the file. */
     if ((status == SLC_OK || status == SLC_ERR_INPUT) &&
-        (slc_input_check(c->input, &changed) != SLC_OK ||
+        ((c->input != NULL && slc_input_check(c->input, &changed) != SLC_OK) ||
          (c->values && slc_input_check(c->values, &changed) != SLC_OK))) {
         status = changed.status;
         if (err != NULL) {

@@ -14,9 +14,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct slc_arrow;
+
 struct slc_convert_options {
     const struct slc_files *files; /* NULL means the files of the operating system */
-    const char *input;             /* path, or "-" for standard input */
+    const char *input;             /* path, or "-" for standard input; name of `arrow` */
+    /* Table in an Arrow stream, the input instead of a file; NULL if the input is a file. Needs
+     * `csv`, or `table` for an append. */
+    struct slc_arrow *arrow;
     const char *values;            /* path of the values of .npy coordinates, or NULL */
     const char *output;            /* OUT.slc */
     enum slc_dialect dialect;      /* SLC_DIALECT_AUTO unless the user chooses */

@@ -1,6 +1,7 @@
 /* Reads a table as the input of a conversion and provides its rows. */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
+#include "convert/ingest/arrow/arrow.h"
 #include "convert/ingest/convert_internal.h"
 #include "convert/ingest/csv/csv.h"
 
@@ -19,20 +20,22 @@ enum slc_status slc_conversion_request_csv(struct slc_conversion *c,
     if (c->memory_bytes < fixed + least) {
         return slc_fail_budget(err, c->memory_bytes, fixed + least, "this conversion");
     }
-    *request = (struct slc_csv_request){.spec = options->csv,
-                                        .input = c->input,
-                                        .spool = {.files = options->files,
-                                                  .folder = options->temp_folder,
-                                                  .output = options->output,
-                                                  .max_bytes = options->max_temp},
-                                        .buffer = c->job.pieces[0].buffer.data,
-                                        .buffer_bytes = SLC_PIECE_BYTES,
-                                        .memory_bytes = c->memory_bytes - fixed,
-                                        .threads = options->threads ? options->threads
-                                                                    : slc_team_default_workers(),
-                                        .stop = options->stop,
-                                        .progress = options->progress,
-                                        .context = options->context};
+    *request = (struct slc_csv_request){
+        .spec = options->csv,
+        .input = c->input,
+        .feed = options->arrow != NULL ? slc_arrow_feed(options->arrow) : NULL,
+        .name = options->input,
+        .spool = {.files = options->files,
+                  .folder = options->temp_folder,
+                  .output = options->output,
+                  .max_bytes = options->max_temp},
+        .buffer = c->job.pieces[0].buffer.data,
+        .buffer_bytes = SLC_PIECE_BYTES,
+        .memory_bytes = c->memory_bytes - fixed,
+        .threads = options->threads ? options->threads : slc_team_default_workers(),
+        .stop = options->stop,
+        .progress = options->progress,
+        .context = options->context};
     if (options->append) {
         const enum slc_status status = slc_conversion_old_table(c, old, err);
 

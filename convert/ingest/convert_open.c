@@ -11,6 +11,11 @@
 enum slc_status slc_conversion_open_inputs(struct slc_conversion *c, struct slc_error *err)
 {
     const struct slc_convert_options *options = c->options;
+
+    if (options->arrow != NULL) {
+        c->info = (struct slc_input_info){.compression = "none", .name = options->input};
+        return SLC_OK;
+    }
     enum slc_status status = slc_input_open(options->files, options->input, &c->input, err);
 
     if (status == SLC_OK) {
@@ -94,7 +99,7 @@ enum slc_status slc_conversion_open_rows(struct slc_conversion *c, struct slc_er
 
     SLC_TRY(status);
     if (is_table(c)) {
-        SLC_TRY(slc_input_check_text(c->input, true, err));
+        SLC_TRY(c->input != NULL ? slc_input_check_text(c->input, true, err) : SLC_OK);
         status = c->forecast != NULL ? slc_conversion_sample_table(c, err)
                                      : slc_conversion_open_csv(c, err);
         c->job.read_seconds += slc_seconds_since(start_ns);

@@ -18,7 +18,8 @@
 enum slc_status slc_conversion_identify(struct slc_conversion *c, struct slc_error *err)
 {
     struct slc_build_identity *identity = &c->build.identity;
-    enum slc_status status = slc_input_identity(c->input, &identity->input, err);
+    enum slc_status status =
+        c->input != NULL ? slc_input_identity(c->input, &identity->input, err) : SLC_OK;
 
     if (status == SLC_OK && c->values) {
         uint64_t both[2] = {identity->input, 0};

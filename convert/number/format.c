@@ -128,12 +128,11 @@ static uint64_t round_to_odd(slc_u128 g, uint64_t c)
     return (uint64_t)(high >> 64) | ((uint64_t)high > 1);
 }
 
-static struct decimal shortest(uint64_t fraction, int biased)
+/* Returns the shortest decimal of the number c * 2^q. `closer` is true if the gap below the number
+ * is half as wide as the gap above, as for powers of two. */
+static struct decimal shortest(uint64_t c, int q, bool closer)
 {
-    uint64_t c = biased != 0 ? fraction | UINT64_C(1) << 52 : fraction;
-    int q = (biased != 0 ? biased : 1) - 1075;
-    bool closer = fraction == 0 && biased > 1; /* the gap below a power of two is half as wide */
-    uint64_t open = c & 1;                     /* ties go to even, so odd excludes its bounds */
+    uint64_t open = c & 1; /* ties go to even, so odd excludes its bounds */
     int k = (q * 1262611 - (closer ? 524031 : 0)) >> 22;
     int h = q + floor_log2_pow10(-k) + 1;
     slc_u128 g = powers_of_ten[-k - POWER_MIN];
@@ -209,9 +208,26 @@ static unsigned write_digits(char *text, struct decimal decimal)
     return (unsigned)(out - text);
 }
 
-unsigned slc_format_f64(char *text, double value)
+/* Returns the shortest decimal of a number above 0 of `bits` significant bits, whose last bit is
+ * 2^least or more. */
+static struct decimal shortest_of(double magnitude, unsigned bits, int least)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const uint64_t word = slc_bits_f64(magnitude);
+    const uint64_t fraction = word & ((UINT64_C(1) << 52) - 1);
+    const int biased = (int)(word >> 52);
+    uint64_t c = biased != 0 ? fraction | UINT64_C(1) << 52 : fraction;
+    int q = (biased != 0 ? biased : 1) - 1075;
+
+    pthread_once(&once, compute_powers);
+    const int shift = q + 53 - (int)bits < least ? least - q : 53 - (int)bits;
+    c >>= shift;
+    q += shift;
+    return shortest(c, q, c == UINT64_C(1) << (bits - 1) && q > least);
+}
+
+unsigned slc_format_f64(char *text, double value)
+{
     uint64_t bits = slc_bits_f64(value);
     double magnitude = fabs(value);
     unsigned sign = (unsigned)(bits >> 63);
@@ -226,7 +242,64 @@ unsigned slc_format_f64(char *text, double value)
     if (magnitude < 0x1p53 && (double)(uint64_t)magnitude == magnitude) {
         return sign + slc_format_u64(text, (uint64_t)magnitude);
     }
-    pthread_once(&once, compute_powers);
-    return sign + write_digits(
-                      text, shortest(bits & ((UINT64_C(1) << 52) - 1), (int)(bits >> 52 & 0x7ff)));
+    return sign + write_digits(text, shortest_of(magnitude, 53, -1074));
+}
+
+/* Writes digits without an exponent from 0.0001 to below 10^16, and with .0 after integers. */
+static unsigned write_float(char *text, struct decimal decimal)
+{
+    char digits[SLC_FORMAT_U64_BYTES];
+    char *out = text;
+
+    for (; decimal.digits % 10 == 0; decimal.digits /= 10) {
+        decimal.exponent++;
+    }
+    const int count = (int)slc_format_u64(digits, decimal.digits);
+    const int before = count + decimal.exponent;
+    if (before <= -4 || before > 16) {
+        const unsigned exponent = (unsigned)(before > 0 ? before - 1 : 1 - before);
+
+        *out++ = digits[0]; /* NOLINT(clang-analyzer-core.uninitialized.Assign): as above */
+        if (count > 1) {
+            *out++ = '.';
+            memcpy(out, digits + 1, (size_t)count - 1);
+            out += count - 1;
+        }
+        memcpy(out, before > 0 ? "e+0" : "e-0", 3);
+        out += exponent < 10 ? 3 : 2;
+        return (unsigned)(out - text) + slc_format_u64(out, exponent);
+    }
+    if (before <= 0) {
+        memcpy(out, "0.000", 5);
+        memcpy(out + 2 - before, digits, (size_t)count);
+        return (unsigned)(2 - before + count);
+    }
+    const int whole = before < count ? before : count;
+    memcpy(out, digits, (size_t)whole);
+    memset(out + whole, '0', (size_t)(before - whole));
+    out[before] = '.';
+    out[before + 1] = '0';
+    memcpy(out + before + 1, digits + whole, (size_t)(count - whole));
+    return (unsigned)(before + 1 + (count > whole ? count - whole : 1));
+}
+
+unsigned slc_format_float(char *text, double value, unsigned bits)
+{
+    const int least = bits == 53 ? -1074 : bits == 24 ? -149 : -24;
+    const double magnitude = fabs(value);
+    unsigned length = 0;
+
+    if (signbit(value) && !isnan(value)) {
+        text[length++] = '-';
+    }
+    if (!isfinite(value)) {
+        memcpy(text + length, isnan(value) ? "nan" : "inf", 3);
+        return length + 3;
+    }
+    if (magnitude < (double)(UINT64_C(1) << bits) && (double)(uint64_t)magnitude == magnitude) {
+        length += slc_format_u64(text + length, (uint64_t)magnitude);
+        memcpy(text + length, ".0", 2);
+        return length + 2;
+    }
+    return length + write_float(text + length, shortest_of(magnitude, bits, least));
 }

@@ -119,6 +119,73 @@ SLUICE_API enum sluice_status sluice_convert(const char *input,
                                              struct sluice_convert_report *report,
                                              struct sluice_error *err);
 
+/* Structs of the Arrow C data interface and the Arrow C stream interface, as in their
+ * specification. A program may declare them before it includes this header. */
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+
+struct ArrowSchema {
+    const char *format;
+    const char *name;
+    const char *metadata;
+    int64_t flags;
+    int64_t n_children;
+    struct ArrowSchema **children;
+    struct ArrowSchema *dictionary;
+    void (*release)(struct ArrowSchema *schema);
+    void *private_data;
+};
+
+struct ArrowArray {
+    int64_t length;
+    int64_t null_count;
+    int64_t offset;
+    int64_t n_buffers;
+    int64_t n_children;
+    const void **buffers;
+    struct ArrowArray **children;
+    struct ArrowArray *dictionary;
+    void (*release)(struct ArrowArray *array);
+    void *private_data;
+};
+
+#endif
+
+#ifndef ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
+
+struct ArrowArrayStream {
+    int (*get_schema)(struct ArrowArrayStream *stream, struct ArrowSchema *out);
+    int (*get_next)(struct ArrowArrayStream *stream, struct ArrowArray *out);
+    const char *(*get_last_error)(struct ArrowArrayStream *stream);
+    void (*release)(struct ArrowArrayStream *stream);
+    void *private_data;
+};
+
+#endif
+
+/* Converts the table in an Arrow stream to the store `output`, batch by batch. The result has the
+ * same nonzeros and names as that of sluice_convert for a CSV of the table: a null is an empty
+ * field, integers are decimal, floating-point numbers have the fewest digits that restore them
+ * (1.0, 1e-05), and times are 2023-04-01 13:45:30.25. A timestamp with a zone is local time.
+ * `options` are those of a table. If table.columns is NULL, all columns except table.value_column
+ * are modes. The members dialect, values, labels, restart, commit_seconds, table.delimiter and
+ * table.no_header must be 0. `report` may be NULL.
+ * Types: null, bool, integers and floating-point numbers of all widths, decimals, dates, times,
+ * timestamps, strings and binary (with offsets, as views, of fixed size), and dictionaries of
+ * these. Columns that are not used may have any type. Threads: get_next is called from one thread
+ * at a time, but not always from the same one; arrays are released from any thread. Ownership: the
+ * stream is released in every case. Errors: those of sluice_convert; SLUICE_ERR_INPUT with the row
+ * as line (from 1) and the column, for malformed batches, and for an error of the producer, with
+ * its message. There is no saved state. Cost: as sluice_convert. Memory: run.memory_bytes, and the
+ * batches of the producer, of which at most one more than the number of threads are held at a time.
+ */
+SLUICE_API enum sluice_status sluice_convert_arrow(struct ArrowArrayStream *stream,
+                                                   const char *output,
+                                                   const struct sluice_convert_options *options,
+                                                   struct sluice_convert_report *report,
+                                                   struct sluice_error *err);
+
 /* An unfinished store to which the caller adds entries. */
 struct sluice_builder;
 
@@ -231,6 +298,16 @@ SLUICE_API enum sluice_status sluice_append(const char *path,
                                             const struct sluice_append_options *options,
                                             struct sluice_append_report *report,
                                             struct sluice_error *err);
+
+/* Adds the rows of the table in an Arrow stream to the store at `path`, which was made from a table
+ * with these columns. The members dialect, index_base, labels and values of `options` must be 0.
+ * `report` may be NULL. Ownership: the stream is released in every case. Errors and cost: those of
+ * sluice_append and sluice_convert_arrow. */
+SLUICE_API enum sluice_status sluice_append_arrow(const char *path,
+                                                  struct ArrowArrayStream *stream,
+                                                  const struct sluice_append_options *options,
+                                                  struct sluice_append_report *report,
+                                                  struct sluice_error *err);
 
 /* Options of sluice_slice and sluice_permute. */
 struct sluice_reshape_options {

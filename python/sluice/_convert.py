@@ -5,11 +5,12 @@ from __future__ import annotations
 import ctypes
 import os
 from ctypes import byref, c_uint32, c_uint64, c_void_p
-from typing import Any, Dict, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _structs as c
+from ._arrow import is_table, table_items, table_stream
 from ._errors import UsageError
 from ._library import LIB, Progress, Run, options, path_bytes, pointer, size
 from ._options import (CODECS, DISTRIBUTIONS, DUPLICATES, FORMATS, MISSING, RELABELS, VALUES, Fibers, Labels, PathLike, choose,
@@ -53,7 +54,7 @@ def _doubles(values: np.ndarray) -> np.ndarray:
 
 
 def _push(run: Run, output: PathLike, coords: Sequence[np.ndarray], values: np.ndarray, known: c.BuilderOptions,
-          names: Dict[int, Sequence[Any]], titles: Sequence[str]) -> None:
+          names: Dict[int, Sequence[Any]]) -> None:
     """Builds a store from arrays, piece by piece. The library gets the names by a callback."""
     held: list = [None]
 
@@ -70,7 +71,6 @@ def _push(run: Run, output: PathLike, coords: Sequence[np.ndarray], values: np.n
             raise UsageError(f"a name of mode {mode} contains a zero character")
     known.named_modes = sum(1 << mode for mode in names)
     known.name = c.NAME(name)
-    known.titles[:len(titles)] = [str(title).encode()[:255].decode(errors="ignore").encode() for title in titles]
     if len({len(column) for column in (*coords, values)}) != 1:
         raise UsageError(f"columns have {[len(column) for column in (*coords, values)]} elements; expected equal numbers")
     for n, column in enumerate(coords):
@@ -94,38 +94,6 @@ def _push(run: Run, output: PathLike, coords: Sequence[np.ndarray], values: np.n
     run.call("sluice_builder_finish", builder, None)
 
 
-def _numbered(column: Any) -> Tuple[np.ndarray, Optional[np.ndarray]]:
-    """Returns the indices of a data frame's column, and their names (None for integers)."""
-    if hasattr(column, "cat"):  # categories are numbered in their order
-        return column.cat.codes.to_numpy(), column.cat.categories.to_numpy()
-    values = column.to_numpy()
-    if values.dtype.kind in "iu" and (len(values) == 0 or values.min() >= 0):
-        return values, None
-    names, indices = np.unique(values.astype(str) if values.dtype == object else values, return_inverse=True)
-    return indices.reshape(-1), names
-
-
-def _table(frame: Any, columns: Optional[Sequence[Any]], value: Optional[Any]) -> Tuple[list, np.ndarray, dict, list]:
-    """Returns the indices, values, names and titles of a data frame."""
-    if columns is None:
-        columns = [name for name in frame.columns if name != value]
-    elif isinstance(columns, str):
-        columns = [columns]
-    for name in [*columns, *([] if value is None else [value])]:
-        if name not in frame.columns:
-            raise UsageError(f"the frame has no column {name!r}; it has {', '.join(map(str, frame.columns))}")
-        lacking = int(frame[name].isna().sum())
-        if lacking:
-            raise UsageError(f"column {name!r} lacks {lacking} of {len(frame)} values; fill them or drop the rows")
-    coords, labels = [], {}
-    for n, name in enumerate(columns):
-        indices, names = _numbered(frame[name])
-        coords.append(indices)
-        if names is not None:
-            labels[n] = names
-    return coords, frame[value].to_numpy() if value is not None else np.ones(len(frame)), labels, list(columns)
-
-
 def separator(delimiter: str) -> bytes:
     """Returns the delimiter as a byte; "tab" means a tab."""
     found = b"\t" if delimiter == "tab" else delimiter.encode()
@@ -140,17 +108,32 @@ def _file(run: Run, source: PathLike, output: PathLike, known: c.ConvertOptions,
     """Converts a file. With `columns`, the file is a table."""
     if values is not None:
         known.values = path_bytes(values)
-    if transform is not None:
-        known.transform = transform.encode()
     if columns is not None:
         known.table.columns = (columns if isinstance(columns, str) else ",".join(map(str, columns))).encode()
-    if value_column is not None:
-        known.table.value_column = str(value_column).encode()
     if delimiter is not None:
         known.table.delimiter = separator(delimiter)
-    known.table.no_header, known.table.missing = not header, choose("missing", MISSING, missing)
+    known.table.no_header = not header
     set_label_files(known, labels)
+    _set_values(known, value_column, missing, transform)
     run.call("sluice_convert", path_bytes(source), path_bytes(output), byref(known), None)
+
+
+def _set_values(known: c.ConvertOptions, value_column: Optional[Any], missing: str, transform: Optional[str]) -> None:
+    if value_column is not None:
+        known.table.value_column = str(value_column).encode()
+    known.table.missing = choose("missing", MISSING, missing)
+    if transform is not None:
+        known.transform = transform.encode()
+
+
+def _stream(run: Run, source: Any, output: PathLike, known: c.ConvertOptions, columns: Union[None, str, Sequence[Any]],
+            value_column: Optional[Any], missing: str, transform: Optional[str]) -> None:
+    """Converts a table that is no file."""
+    items = table_items(source, columns, value_column)
+    known.table.columns = None if items is None else items.encode(errors="surrogateescape")
+    _set_values(known, value_column, missing, transform)
+    stream = table_stream(source, items, value_column)
+    run.call("sluice_convert_arrow", c_void_p(stream.pointer), path_bytes(output), byref(known), None)
 
 
 def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shape: Optional[Sequence[int]] = None,
@@ -179,9 +162,13 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     scipy.sparse     a matrix or array in any format, also with more than two modes (coo_array)
     pydata/sparse    an array in any format (COO, GCXS) with fill value 0
     pyttb            an sptensor
-    pandas           a data frame whose `columns` are the modes (None: all columns except the values).
-                     Integers are indices, categories are numbered in their order, and other values
-                     in sorted order. Values are in `value_column`; without it, rows are counted.
+    a table          a data frame of pandas or polars, a DuckDB relation, a pyarrow Table,
+                     RecordBatchReader, Dataset or Scanner, anything else with __arrow_c_stream__, or
+                     a dict with arrays as columns {name: array}. `columns`, `value_column`,
+                     `missing` and `transform` are as for files, and the result is that of a CSV
+                     with the same rows: integers are names, too, unless the item is "int(NAME)".
+                     The table is read batch by batch. In a list, an item that is the name of a
+                     column needs no quotes. None: all columns except that of the values
 
     The store keeps the names: see Tensor.labels. Values of duplicates are added unless `duplicates`
     is "error", "keep-first" or "keep-last". `memory` limits the memory of the process, including
@@ -204,18 +191,20 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     (('hour(when)', 'origin'), ['JFK', 'LAX'])
     """
     of_file = isinstance(source, (str, bytes, os.PathLike))
-    of_frame = not of_file and hasattr(source, "columns") and hasattr(source, "to_numpy")
-    titles: Sequence[Any] = ()
-    if value not in VALUES and (of_frame or columns is not None) and value_column is None:
+    of_table = not of_file and is_table(source)
+    if value not in VALUES and (of_table or columns is not None) and value_column is None:
         value, value_column = "auto", value
-    if not of_file and (delimiter is not None or not header or missing != "error" or transform is not None or
-                        format != "auto" or restart or checkpoint_interval != 0):
-        raise UsageError("delimiter, header, missing, transform, format, restart and checkpoint_interval apply only to files")
-    if not of_file and not of_frame and labels is not None and not isinstance(labels, dict):
+    if not of_file and (delimiter is not None or not header or format != "auto" or restart or checkpoint_interval != 0):
+        raise UsageError("delimiter, header, format, restart and checkpoint_interval apply only to files")
+    if not of_file and not of_table and (missing != "error" or transform is not None):
+        raise UsageError("missing and transform apply only to files and tables")
+    if of_table and (labels is not None or values is not None):
+        raise UsageError("labels and values do not apply to tables: name the column of values with value_column")
+    if not of_file and labels is not None and not isinstance(labels, dict):
         raise UsageError("labels of coordinates must be lists of names: {mode: [name, ..]}")
     names = dict(labels) if isinstance(labels, dict) else {}
-    if of_frame:
-        coords, values, names, titles = _table(source, columns, value_column)
+    if of_table:
+        coords = []
     elif hasattr(source, "tocoo") or hasattr(source, "coords"):  # SciPy, pydata/sparse
         found = source.tocoo() if hasattr(source, "tocoo") else source
         if getattr(found, "fill_value", 0) != 0:
@@ -235,13 +224,15 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
         values = plain(values, "the values")
     run = Run()
     known = _options(run, shape, index_base, duplicates, codec, value, relabel, fibers, overwrite, threads, memory,
-                     progress, c.ConvertOptions if of_file else c.BuilderOptions)
+                     progress, c.ConvertOptions if of_file or of_table else c.BuilderOptions)
     set_sort_limits(known, block_bytes, temp_folder, max_temp)
     if of_file:
         known.dialect, known.restart, known.commit_seconds = choose("format", FORMATS, format), restart, checkpoint_interval
         _file(run, source, output, known, columns, value_column, delimiter, header, missing, labels, values, transform)
+    elif of_table:
+        _stream(run, source, output, known, columns, value_column, missing, transform)
     else:
-        _push(run, output, coords, np.asarray(values), known, names, titles)
+        _push(run, output, coords, np.asarray(values), known, names)
     return Tensor(output)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, TypeVar
 import numpy as np
 
 from . import _structs as c
+from ._arrow import is_table, table_stream
 from ._errors import SluiceError, UsageError
 from ._library import LIB, Progress, Run, call, fault, options, path_bytes, size
 from ._options import (CODECS, DUPLICATES, EXPORTS, FORMATS, LAYOUTS, RELABELS, Fibers, Labels, PathLike, choose,
@@ -401,19 +402,21 @@ class Stored:
         """
         self._move_layout("sluice_layout_gather", (), kind, mode, progress)
 
-    def append(self, source: PathLike, values: Optional[PathLike] = None, *, labels: Labels = None,
+    def append(self, source: Any, values: Optional[PathLike] = None, *, labels: Labels = None,
                table: bool = False, index_base: Optional[int] = None, duplicates: str = "sum",
                fixed_modes: Sequence[int] = (), again: bool = False, drop_layouts: bool = False,
                fibers: Fibers = "auto", block_bytes: Any = None, threads: int = 0, memory: Any = None,
                temp_folder: Optional[PathLike] = None, max_temp: Any = None, format: str = "auto",
                progress: Optional[Progress] = None) -> bool:
         """
-        Adds the nonzeros of a file and reopens the store.
+        Adds the nonzeros of a file, or the rows of a table such as a data frame (see convert), and
+        reopens the store.
 
         If the same input was appended before, returns False without any change, unless `again` is
         True. Mode sizes grow if necessary, except for `fixed_modes`, in which an index that exceeds
         the mode size is an error. If the store was made from a table, `source` can be another table
-        with the same columns; set `table` if the file name does not show that it is one. `labels` is as
+        with the same columns, also of another kind: frame or file. Set `table` if the name of a file
+        does not show that it is a table. `labels` is as
         for convert, with a line for every index that exists after the append; existing names are
         kept. If `source` is an .npy file with coordinates, `values` is the .npy file with their
         values.
@@ -438,7 +441,11 @@ class Stored:
         set_fibers(known, fibers)
         run = Run()
         run.watch(known, progress)
-        run.call("sluice_append", path_bytes(self.path), path_bytes(source), byref(known), byref(report))
+        if is_table(source):
+            stream = table_stream(source, None, None)
+            run.call("sluice_append_arrow", path_bytes(self.path), c_void_p(stream.pointer), byref(known), byref(report))
+        else:
+            run.call("sluice_append", path_bytes(self.path), path_bytes(source), byref(known), byref(report))
         self._reopen()
         return not report.known
 

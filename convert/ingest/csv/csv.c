@@ -135,21 +135,19 @@ static enum slc_status no_column(const struct slc_csv_spec *spec,
 
     if (twice) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "more than one column '%s' among the %u columns of the first line", name,
-                        count);
+                        "more than one column '%s' among the %u columns of the table", name, count);
     }
     if (rule != NULL) {
-        return slc_fail(
-            err, SLC_ERR_USAGE,
-            "no column '%s' among the %u columns of the first line, and no rule '%.*s': "
-            "the most similar rule is %s(NAME)",
-            name, count, (int)letters, name, rule);
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "no column '%s' among the %u columns of the table, and no rule '%.*s': "
+                        "the most similar rule is %s(NAME)",
+                        name, count, (int)letters, name, rule);
     }
     enum slc_error_field field =
         advise_columns(spec, fields, count, nearest, advice, sizeof advice);
     return slc_fail_fields(
         err, SLC_ERR_USAGE, field, m == spec->order ? SLC_FIELD_VALUE_COLUMN : SLC_FIELD_NONE,
-        "no column '%s' among the %u columns of the first line%s%s", name, count, advice,
+        "no column '%s' among the %u columns of the table%s%s", name, count, advice,
         m == spec->order ? "; without a column of values, rows are counted" : "");
 }
 
@@ -176,7 +174,11 @@ enum slc_status slc_csv_bind_columns(struct slc_csv_table *table,
             continue;
         }
         enum slc_status status = no_column(spec, m, fields, count, twice, nearest, err);
-        slc_error_locate_text(err, table->name, line, 1);
+        if (table->feed != NULL) {
+            slc_error_locate_file(err, table->name);
+        } else {
+            slc_error_locate_text(err, table->name, line, 1);
+        }
         return status;
     }
     return SLC_OK;
@@ -455,7 +457,7 @@ enum slc_status slc_csv_open(const struct slc_csv_request *request,
 {
     struct opening opening = {.request = request, .report = report};
     struct slc_csv_reading *reading = &opening.reading;
-    struct slc_input_info info;
+    struct slc_input_info info = {.name = request->name};
 
     *source = NULL;
     *report = (struct slc_csv_report){.rows = 0};
@@ -464,13 +466,16 @@ enum slc_status slc_csv_open(const struct slc_csv_request *request,
     (*csv)->spec = request->spec;
     (*csv)->stop = request->stop;
     (*csv)->files = slc_files_or_system(request->spool.files);
-    slc_input_info(request->input, &info);
+    if (request->feed == NULL) {
+        slc_input_info(request->input, &info);
+    }
     reading->request = request;
     reading->workers = slc_csv_workers(request);
     reading->stored_bytes = info.stored_bytes;
     slc_csv_table_init(&reading->table, request->spec, info.name);
     slc_csv_lay_out_rows(&reading->table, request->memory_bytes);
     reading->table.dictionaries = (*csv)->dictionaries;
+    reading->table.feed = request->feed;
     enum slc_status status = prepare_reading(&opening, err);
     SLC_THEN(status, recall_modes(&opening, err));
     SLC_THEN(status, slc_csv_read(reading, slc_csv_bind_columns, err));
@@ -478,7 +483,7 @@ enum slc_status slc_csv_open(const struct slc_csv_request *request,
         add_old_bins(&opening);
         report->rows = reading->rows;
         report->skipped = reading->skipped;
-        report->text_bytes = reading->text_bytes;
+        report->text_bytes = request->feed == NULL ? reading->text_bytes : 0;
         status = set_modes(&opening, err);
     }
     if (status == SLC_OK) {

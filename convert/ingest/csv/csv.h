@@ -12,6 +12,7 @@
 #include "storage/manifest/store.h"
 
 struct slc_csv;
+struct slc_csv_feed;
 
 /* The store to which a table is appended. Indices of the store keep their numbers and names. */
 struct slc_csv_old {
@@ -25,6 +26,8 @@ struct slc_csv_request {
     const struct slc_csv_spec *spec;
     const struct slc_csv_old *old; /* NULL if this is not an append */
     struct slc_input *input;
+    const struct slc_csv_feed *feed; /* source of the rows if they are not text; then no input */
+    const char *name;                /* name of the table of a feed, for messages */
     struct slc_spool_options spool;
     void *buffer; /* buffer for the text */
     size_t buffer_bytes;

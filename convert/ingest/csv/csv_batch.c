@@ -163,7 +163,10 @@ static void translate_times(struct batch *batch, unsigned m)
     for (unsigned i = 0; i < batch->count; i++) {
         const struct span field = field_at(&column, i);
 
-        if (slc_csv_time(field.text, field.bytes, &times[i])) {
+        if (slc_csv_is_binary(table, m, field.bytes)) {
+            memcpy(&times[i], field.text, sizeof times[i]);
+            days = (struct slc_time_range){INT32_MIN, INT32_MAX};
+        } else if (slc_csv_time(field.text, field.bytes, &times[i])) {
             slc_time_range_add(&days, field.text, field.bytes, &times[i]);
         } else {
             batch->count = i;
@@ -232,7 +235,9 @@ static void translate_values(struct batch *batch)
         if (!counted) {
             const struct span field = field_at(&column, i);
 
-            if (!slc_csv_value(field.text, field.bytes, &value)) {
+            if (slc_csv_is_binary(batch->table, order, field.bytes)) {
+                memcpy(&value, field.text, sizeof value);
+            } else if (!slc_csv_value(field.text, field.bytes, &value)) {
                 batch->count = i;
                 break;
             }
@@ -280,12 +285,13 @@ static void record_unknown(struct batch *batch, unsigned m, unsigned row, struct
                                      : 0 - count_lines(part->text + at, last->at - at);
         last->at = at;
     }
-    part->keys[part->key_count++] =
-        (struct slc_csv_key){.key = part->strings[m * SLC_CSV_BATCH + row],
-                             .row = part->row_count + row,
-                             .line = last->line,
-                             .column = (uint32_t)(part->text + at - line) + 1,
-                             .mode = m};
+    part->keys[part->key_count++] = (struct slc_csv_key){
+        .key = part->strings[m * SLC_CSV_BATCH + row],
+        .row = part->row_count + row,
+        .line = last->line,
+        .column = batch->table->feed != NULL ? batch->table->numbers[m]
+                                             : (uint32_t)(part->text + at - line) + 1,
+        .mode = m};
 }
 
 /* Copies a string with doubled quotes to the spare space and unquotes it. Returns false if it does
@@ -367,8 +373,10 @@ bool slc_csv_translate_batch(struct slc_csv_part *part, unsigned most)
     struct batch batch = {.part = part, .table = table};
 
     most = most < SLC_CSV_BATCH ? most : SLC_CSV_BATCH;
-    batch.found = table->index(part->text, part->position, part->bytes, table->delimiter,
-                               table->columns, most, part->starts, &batch.marks);
+    batch.found = table->feed != NULL
+                      ? table->feed->render(table->feed->context, part, most)
+                      : table->index(part->text, part->position, part->bytes, table->delimiter,
+                                     table->columns, most, part->starts, &batch.marks);
     if (batch.found == 0) {
         return false;
     }
@@ -397,13 +405,14 @@ bool slc_csv_translate_batch(struct slc_csv_part *part, unsigned most)
                        ? done
                        : count_lines(part->text + part->position,
                                      part->starts[done * table->columns] - part->position);
-    part->position = part->starts[done * table->columns];
+    part->position =
+        table->feed != NULL ? part->position + done : part->starts[done * table->columns];
     part->row_count += batch.count;
     part->records += done;
     part->skipped += done - batch.count;
     /* If this batch ended only because it was full (`most` records, or no space for more
      * positions), the next record can be translated in a batch. */
     return batch.count == chosen &&
-           (batch.found == most ||
+           (batch.found == most || table->feed != NULL ||
             (batch.found > 0 && (batch.found + 1) * table->columns > SLC_CSV_STARTS / 2));
 }

@@ -20,6 +20,27 @@ enum {
     SLC_CSV_BATCH = SLC_DICTIONARY_KEYS_MAX
 };
 
+struct slc_csv_part;
+struct slc_csv_table;
+
+/* Source of the fields of a table that is not text (convert/ingest/arrow). The lines of such a
+ * table are its rows, counted from 1. A part has rows instead of text: `position` and `bytes` count
+ * rows, and `text` receives the fields of the rows that are translated next. */
+struct slc_csv_feed {
+    void *context;
+    /* Sets the columns of the table. */
+    enum slc_status (*bind)(void *context, struct slc_csv_table *table, struct slc_error *err);
+    /* Assigns the next rows to a part, 0 rows at the end of the table, and sets its members `held`
+     * and `first`. Threads: one at a time. Errors: those of the source. */
+    enum slc_status (*next)(void *context, struct slc_csv_part *part, struct slc_error *err);
+    /* Writes the fields of at most `most` rows from `position` on, and their positions to `starts`.
+     * Returns the number of rows; 0 at the end of the part, if the text is full, and with
+     * part->fault for a faulty row. Threads: any number, each with its own part. */
+    unsigned (*render)(void *context, struct slc_csv_part *part, unsigned most);
+    /* Releases what `next` assigned to a part. Threads: any number. */
+    void (*release)(void *context, struct slc_csv_part *part);
+};
+
 /* Description of the table, which does not change after its first line was read. */
 struct slc_csv_table {
     const struct slc_csv_spec *spec;
@@ -35,6 +56,11 @@ struct slc_csv_table {
     unsigned columns;                    /* number of columns of the table; 0 if not known yet */
     /* columns of the modes and of the value; UINT_MAX if every row has the value 1 */
     unsigned at[SLC_MAX_ORDER + 1];
+    const struct slc_csv_feed *feed; /* NULL if the table is text */
+    /* If there is a feed: bit m is set if the fields of mode m, or of the value, may be binary
+     * (slc_csv_is_binary); and the numbers of the columns in the source, from 1. */
+    uint32_t binary;
+    uint32_t numbers[SLC_MAX_ORDER + 1];
 };
 
 /* Chooses the smallest layout of rows for the specification. The indices of strings are wide enough
@@ -50,6 +76,13 @@ void slc_csv_look_up(const struct slc_csv_table *table,
                      const struct slc_dictionary_key *keys,
                      unsigned count,
                      uint64_t *numbers);
+
+/* Returns true if a field is not text but 8 bytes in memory format: struct slc_time if mode m is a
+ * mode of times, double for the value. A feed writes no text of 8 bytes to such a column. */
+static inline bool slc_csv_is_binary(const struct slc_csv_table *table, unsigned m, size_t bytes)
+{
+    return (table->binary >> m & 1) != 0 && bytes == 8;
+}
 
 /* Writes an index of `width` bytes. */
 static inline void slc_csv_write_index(uint8_t *to, unsigned width, uint64_t index)
@@ -76,6 +109,8 @@ struct slc_csv_part {
     struct slc_buffer memory; /* memory of all arrays below */
     char *text;               /* text of the piece, followed by SLC_CSV_SLACK bytes */
     size_t bytes, position;
+    void *held; /* if there is a feed: object with the rows, and its first row for this part */
+    uint64_t first;
     /* Space after the text for unquoted copies of strings with doubled quotes; SLC_CSV_SLACK bytes
      * follow it. */
     size_t spare_begin, spare_end, spare;

@@ -38,6 +38,7 @@ struct crew {
     bool ended;       /* the input has ended or there was a fault */
     const char *left; /* text after the last cut, in the part that was filled last */
     size_t left_bytes;
+    uint64_t fed_rows;   /* rows delivered by a feed */
     size_t target_bytes; /* target size of a piece; protected by order_lock */
     /* Lock for committing, and the members that it protects. */
     pthread_mutex_t order_lock;
@@ -114,6 +115,25 @@ static void fill_piece(struct crew *crew, struct piece *piece, size_t needed)
     piece->number = crew->pieces++;
 }
 
+/* Does the same as fill_piece for a table with a feed. */
+static void feed_piece(struct crew *crew, struct piece *piece)
+{
+    struct slc_csv_part *part = piece->part;
+    const struct slc_csv_feed *feed = part->table->feed;
+
+    part->position = part->bytes = 0;
+    part->spare_begin = 0;
+    part->spare_end = ROOM_BYTES - SLC_CSV_SLACK;
+    part->lines = 0;
+    if (slc_stop_check(crew->reading->request->stop, &piece->fault) == SLC_OK) {
+        crew->ended = feed->next(feed->context, part, &piece->fault) != SLC_OK || part->bytes == 0;
+    }
+    crew->ended = crew->ended || piece->fault.status != SLC_OK;
+    crew->fed_rows += part->bytes;
+    piece->consumed = crew->fed_rows;
+    piece->number = crew->pieces++;
+}
+
 /* Reads the next piece. Returns false at the end of the input. */
 static bool read_piece(struct crew *crew, struct piece *piece)
 {
@@ -123,7 +143,9 @@ static bool read_piece(struct crew *crew, struct piece *piece)
     size_t needed = crew->target_bytes;
     bool there = crew->fault_piece == UINT64_MAX && !crew->ended;
     pthread_mutex_unlock(&crew->order_lock);
-    if (there) {
+    if (there && crew->reading->table.feed != NULL) {
+        feed_piece(crew, piece);
+    } else if (there) {
         fill_piece(crew, piece, needed);
     }
     pthread_mutex_unlock(&crew->input_lock);
@@ -214,10 +236,14 @@ translate_piece(struct crew *crew, struct piece *piece, struct slc_error *err)
 
 static void process_pieces(struct crew *crew, struct piece *piece)
 {
+    const struct slc_csv_feed *feed = crew->reading->table.feed;
     struct slc_error err = SLC_ERROR_INIT;
 
     if (translate_piece(crew, piece, &err) != SLC_OK) {
         record_fault(crew, piece->number, &err);
+    }
+    if (feed != NULL) {
+        feed->release(feed->context, piece->part);
     }
 }
 
@@ -311,7 +337,12 @@ enum slc_status slc_csv_read(struct slc_csv_reading *reading,
     pthread_mutex_init(&crew.order_lock, NULL);
     pthread_cond_init(&crew.order_changed, NULL);
     enum slc_status status = create_parts(&crew, err);
-    SLC_THEN(status, read_first(&crew, header, err));
+    if (reading->table.feed != NULL) {
+        SLC_THEN(status,
+                 reading->table.feed->bind(reading->table.feed->context, &reading->table, err));
+    } else {
+        SLC_THEN(status, read_first(&crew, header, err));
+    }
     SLC_THEN(status, slc_team_run(reading->workers, run_worker, &crew, err));
     if (status == SLC_OK && crew.fault_piece != UINT64_MAX) {
         status = crew.fault.status;
@@ -328,5 +359,5 @@ enum slc_status slc_csv_read(struct slc_csv_reading *reading,
     }
     slc_free(crew.parts);
     SLC_TRY(status);
-    return slc_input_check(reading->request->input, err);
+    return reading->table.feed != NULL ? SLC_OK : slc_input_check(reading->request->input, err);
 }

@@ -5,6 +5,7 @@
 #include "convert/ingest/csv/csv_field.h"
 #include "convert/ingest/csv/csv_part.h"
 
+#include <limits.h>
 #include <string.h>
 
 enum {
@@ -38,8 +39,13 @@ static enum slc_status wrong_field(const struct slc_csv_part *part,
                                    struct slc_error *err)
 {
     char shown[41];
-    const size_t bytes = slc_csv_unquote(field, shown, sizeof shown - 1);
+    struct slc_time time;
+    size_t bytes = slc_csv_unquote(field, shown, sizeof shown - 1);
 
+    if (slc_csv_is_binary(part->table, m, field->bytes)) {
+        memcpy(&time, field->text, sizeof time);
+        bytes = slc_time_name(SLC_TIME_DATEMINUTE, slc_time_bin(SLC_TIME_DATEMINUTE, &time), shown);
+    }
     shown[bytes] = '\0';
     for (size_t i = 0; i < bytes; i++) {
         shown[i] = (unsigned char)shown[i] < ' ' || shown[i] == 127 ? '?' : shown[i];
@@ -51,8 +57,13 @@ static enum slc_status wrong_field(const struct slc_csv_part *part,
                    field, err);
 }
 
-static bool parse_value(const struct slc_csv_field *field, double *value)
+static bool
+parse_value(const struct slc_csv_part *part, const struct slc_csv_field *field, double *value)
 {
+    if (slc_csv_is_binary(part->table, part->table->spec->order, field->bytes)) {
+        memcpy(value, field->text, sizeof *value);
+        return true;
+    }
     return !field->doubled && slc_csv_value(field->text, field->bytes, value);
 }
 
@@ -76,6 +87,12 @@ static enum slc_status read_index(struct slc_csv_part *part,
         bin = (int64_t)*index;
         break;
     case SLC_CSV_TIME:
+        if (slc_csv_is_binary(part->table, m, field->bytes)) {
+            memcpy(&time, field->text, sizeof time);
+            part->days[m] = (struct slc_time_range){INT32_MIN, INT32_MAX};
+            bin = slc_time_bin(item->unit, &time);
+            break;
+        }
         if (field->doubled || !slc_csv_time(field->text, field->bytes, &time)) {
             return wrong_field(
                 part, m, field,
@@ -91,7 +108,7 @@ static enum slc_status read_index(struct slc_csv_part *part,
     default:
         if (field->doubled || !slc_csv_bin(item, field->text, field->bytes, &bin)) {
             return wrong_field(part, m, field,
-                               !parse_value(field, &value) ? "a number"
+                               !slc_csv_value(field->text, field->bytes, &value) ? "a number"
                                : item->rule == SLC_CSV_LOG
                                    ? "a number from 2.3e-308"
                                    : "a number within 2^52 bins of ORIGIN: increase WIDTH",
@@ -211,7 +228,8 @@ translate_record(struct slc_csv_part *part, unsigned count, struct slc_error *er
     if (status != SLC_OK || skip) {
         return status;
     }
-    if (spec->value[0] != '\0' && !parse_value(&part->fields[table->at[spec->order]], &value)) {
+    if (spec->value[0] != '\0' &&
+        !parse_value(part, &part->fields[table->at[spec->order]], &value)) {
         return wrong_field(part, spec->order, &part->fields[table->at[spec->order]],
                            "a finite number", err);
     }
@@ -251,6 +269,27 @@ static enum slc_status scan_fault(const struct slc_csv_part *part,
     return located(part, status, field, err);
 }
 
+/* Like slc_csv_next_record, for a table with a feed. */
+static bool render_record(struct slc_csv_part *part, unsigned *count, size_t *end)
+{
+    const struct slc_csv_table *table = part->table;
+
+    if (table->feed->render(table->feed->context, part, 1) == 0) {
+        return false;
+    }
+    for (unsigned m = 0; m <= table->spec->order && table->at[m] != UINT_MAX; m++) {
+        const uint32_t *starts = part->starts + table->at[m];
+
+        part->fields[table->at[m]] = (struct slc_csv_field){.text = part->text + starts[0],
+                                                            .bytes = starts[1] - 1 - starts[0],
+                                                            .column = table->numbers[m]};
+    }
+    *count = table->columns;
+    *end = part->position + 1;
+    part->record_lines = 1;
+    return true;
+}
+
 bool slc_csv_next_record(struct slc_csv_part *part, unsigned *count, size_t *end)
 {
     const size_t begin = part->position;
@@ -261,6 +300,9 @@ bool slc_csv_next_record(struct slc_csv_part *part, unsigned *count, size_t *end
 
     if (begin == part->bytes) {
         return false;
+    }
+    if (part->table->feed != NULL) {
+        return render_record(part, count, end);
     }
     *end = begin;
     enum slc_csv_scan scan = slc_csv_scan(part->text, most, part->last && most == part->bytes,

@@ -14,18 +14,12 @@
 static const int64_t day_seconds = 86400;
 static const int64_t era_days = 146097; /* days in 400 years */
 
-struct date {
-    int64_t year;
-    unsigned month, day; /* both start at 1 */
-};
-
 static int64_t floor_div(int64_t a, int64_t b)
 {
     return a / b - (a % b < 0);
 }
 
-/* Returns the number of days from 1970-01-01 to a date. */
-static int64_t days_of(const struct date *date)
+int64_t slc_date_days(const struct slc_date *date)
 {
     const int64_t year = date->year - (date->month <= 2);
     const int64_t era = floor_div(year, 400), of_era = year - era * 400;
@@ -34,21 +28,21 @@ static int64_t days_of(const struct date *date)
     return era * era_days + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-static struct date date_of(int64_t days)
+struct slc_date slc_date_of(int64_t days)
 {
     const int64_t era = floor_div(days + 719468, era_days);
     const int64_t of_era = days + 719468 - era * era_days;
     const int64_t years = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
     const int64_t of_year = of_era - (365 * years + years / 4 - years / 100);
     const int64_t month = (5 * of_year + 2) / 153;
-    struct date date = {.day = (unsigned)(of_year - (153 * month + 2) / 5 + 1),
-                        .month = (unsigned)(month < 10 ? month + 3 : month - 9)};
+    struct slc_date date = {.day = (unsigned)(of_year - (153 * month + 2) / 5 + 1),
+                            .month = (unsigned)(month < 10 ? month + 3 : month - 9)};
 
     date.year = years + era * 400 + (date.month <= 2);
     return date;
 }
 
-static unsigned month_days(const struct date *date)
+static unsigned month_days(const struct slc_date *date)
 {
     static const unsigned char days[12] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     const bool leap = date->year % 4 == 0 && (date->year % 100 != 0 || date->year % 400 == 0);
@@ -163,7 +157,7 @@ static bool parse_epoch(const char *at, const char *end, int64_t *seconds)
 static bool parse_calendar(const char *at, const char *end, struct slc_time *time)
 {
     const char *begin = at, dash = at[4];
-    struct date date;
+    struct slc_date date;
     unsigned year;
     int64_t clock = 0;
 
@@ -184,7 +178,7 @@ static bool parse_calendar(const char *at, const char *end, struct slc_time *tim
     if (at > begin + 10 && !parse_clock(at, end, &clock)) {
         return false;
     }
-    time->days = (int32_t)days_of(&date);
+    time->days = (int32_t)slc_date_days(&date);
     time->second = (int32_t)clock;
     return true;
 }
@@ -298,7 +292,7 @@ int64_t slc_time_bin(enum slc_time_unit unit, const struct slc_time *time)
     default:
         break;
     }
-    struct date date = date_of(days);
+    struct slc_date date = slc_date_of(days);
     switch (unit) {
     case SLC_TIME_DAY:
         return (int64_t)date.day - 1;
@@ -328,7 +322,7 @@ size_t slc_time_name(enum slc_time_unit unit, int64_t bin, char name[SLC_TIME_NA
     const int64_t per_day = unit == SLC_TIME_DATEMINUTE ? 1440 : unit == SLC_TIME_DATEHOUR ? 24 : 1;
     const int64_t days = floor_div(bin, per_day);
     const unsigned minutes = (unsigned)((bin - days * per_day) * (1440 / per_day));
-    const struct date date = date_of(days);
+    const struct slc_date date = slc_date_of(days);
     int length;
 
     switch (unit) {

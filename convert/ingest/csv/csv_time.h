@@ -27,6 +27,15 @@ enum slc_time_unit {
 
 enum { SLC_TIME_NAME_BYTES = 32 };
 
+struct slc_date {
+    int64_t year;
+    unsigned month, day; /* both start at 1 */
+};
+
+/* Convert dates, also beyond the years 1 to 9999, to days since 1970-01-01, and back. */
+int64_t slc_date_days(const struct slc_date *date);
+struct slc_date slc_date_of(int64_t days);
+
 /* A point in time, rounded down to seconds. */
 struct slc_time {
     int32_t days;   /* since 1970-01-01 */

@@ -1,0 +1,39 @@
+/* Writes elements of Arrow columns as the fields of a table. */
+#ifndef SLC_CONVERT_ARROW_CELL_H
+#define SLC_CONVERT_ARROW_CELL_H
+
+#include "convert/ingest/arrow/arrow_batch.h"
+
+/* How a field is written. */
+enum slc_arrow_form {
+    SLC_ARROW_TEXT,
+    SLC_ARROW_VALUE, /* a double in memory format; numbers that are not finite as text */
+    SLC_ARROW_CLOCK  /* struct slc_time in memory format; times of other years as text */
+};
+
+/* Returns the form of a column for a mode of times (`times`), or for the value. */
+enum slc_arrow_form slc_arrow_form_of(const struct slc_arrow_column *column, bool times);
+
+enum {
+    SLC_ARROW_CELL_BYTES = 256,     /* space for a field that is not a string */
+    SLC_ARROW_STRING_MAX = 1 << 20, /* longest string */
+    SLC_ARROW_FULL = -1,            /* results of slc_arrow_write */
+    SLC_ARROW_FAULT = -2
+};
+
+/* A column of a batch that is being written. */
+struct slc_arrow_cells {
+    const struct slc_arrow_column *column;
+    const struct slc_arrow_vector *vector, *dictionary;
+    enum slc_arrow_form form;
+    struct slc_arrow_offset offset; /* of the zone; all zero at first */
+};
+
+/* Writes an element to at most `space` bytes at `to`; 0 bytes for a null. Returns the number of
+ * bytes, SLC_ARROW_FULL if there is too little space, or SLC_ARROW_FAULT for an element that
+ * contradicts its type: the strings of an array are not in order, an index is beyond its
+ * dictionary, or a time is out of range. */
+int64_t slc_arrow_write(
+    struct slc_arrow_cells *cells, int64_t element, char *to, size_t space, struct slc_error *err);
+
+#endif

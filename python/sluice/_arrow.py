@@ -1,0 +1,249 @@
+"""Tables as Arrow streams: of anything with __arrow_c_stream__, and of columns of NumPy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import CFUNCTYPE, POINTER, Structure, byref, c_char_p, c_int, c_int64, c_void_p
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from ._errors import UsageError
+
+ROWS = 1 << 16  # number of rows of a batch of columns
+
+
+class Schema(Structure):
+    pass
+
+
+class Array(Structure):
+    pass
+
+
+class Stream(Structure):
+    pass
+
+
+RELEASE = CFUNCTYPE(None, c_void_p)
+Schema._fields_ = [("format", c_char_p), ("name", c_char_p), ("metadata", c_char_p), ("flags", c_int64),
+                   ("n_children", c_int64), ("children", POINTER(POINTER(Schema))), ("dictionary", POINTER(Schema)),
+                   ("release", RELEASE), ("private_data", c_void_p)]
+Array._fields_ = [("length", c_int64), ("null_count", c_int64), ("offset", c_int64), ("n_buffers", c_int64),
+                  ("n_children", c_int64), ("buffers", POINTER(c_void_p)), ("children", POINTER(POINTER(Array))),
+                  ("dictionary", POINTER(Array)), ("release", RELEASE), ("private_data", c_void_p)]
+NEXT = CFUNCTYPE(c_int, c_void_p, c_void_p)
+LAST_ERROR = CFUNCTYPE(c_void_p, c_void_p)
+Stream._fields_ = [("get_schema", NEXT), ("get_next", NEXT), ("get_last_error", LAST_ERROR), ("release", RELEASE),
+                   ("private_data", c_void_p)]
+
+INTEGERS = {"i1": b"c", "i2": b"s", "i4": b"i", "i8": b"l", "u1": b"C", "u2": b"S", "u4": b"I", "u8": b"L"}
+FLOATS = {"f2": b"e", "f4": b"f", "f8": b"g"}
+UNITS = {"s": b"tss:", "ms": b"tsm:", "us": b"tsu:", "ns": b"tsn:"}
+
+
+def _is_null(one: Any) -> bool:
+    try:
+        return one is None or bool(one != one)
+    except (TypeError, ValueError):  # pandas.NA is neither equal nor unequal
+        return True
+
+
+def _text(one: Any) -> bytes:
+    if isinstance(one, bytes):
+        return one
+    return (str(one).lower() if isinstance(one, (bool, np.bool_)) else str(one)).encode(errors="surrogateescape")
+
+
+class Column:
+    """A column of a NumPy array: the format of its type, and the buffers of a range of rows."""
+
+    def __init__(self, name: str, values: Any) -> None:
+        self.name = name.encode(errors="surrogateescape")
+        self.mask = np.ma.getmaskarray(values) if np.ma.is_masked(values) else None
+        array = np.asarray(values)
+        if array.ndim != 1:
+            raise UsageError(f"column {name!r} has {array.ndim} dimensions; expected one")
+        if array.dtype.kind == "M":
+            unit, count = np.datetime_data(array.dtype)
+            if unit in ("Y", "M", "W", "D"):
+                array, self.format = array.astype("datetime64[D]"), b"tdD"
+            elif unit not in UNITS or count != 1:
+                array, self.format = array.astype("datetime64[ns]"), UNITS["ns"]
+            else:
+                self.format = UNITS[unit]
+        elif array.dtype.kind == "b":
+            self.format = b"b"
+        elif array.dtype.kind in "OSUT":
+            self.format = b"Z"
+        else:
+            kind = array.dtype.kind + str(array.dtype.itemsize)
+            # The library rejects other types, unless the column is not used.
+            self.format = {**INTEGERS, **FLOATS}.get(kind, f"NumPy {array.dtype}".encode())
+            array = array.astype(array.dtype.newbyteorder("="), copy=False)
+        self.values = array
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def buffers(self, begin: int, end: int) -> Tuple[List[Optional[np.ndarray]], int]:
+        """Returns the buffers of the rows from `begin` to `end`, and the number of nulls."""
+        values = self.values[begin:end]
+        if values.dtype.kind == "O":
+            null = np.fromiter((_is_null(one) for one in values), bool, len(values))
+        elif values.dtype.kind == "f":
+            null = np.isnan(values)
+        elif values.dtype.kind == "M":
+            null = np.isnat(values)
+        else:
+            null = np.zeros(len(values), bool)
+        if self.mask is not None:
+            null |= self.mask[begin:end]
+        valid = np.packbits(~null, bitorder="little") if null.any() else None
+        if self.format == b"Z":
+            texts = [b"" if lacks else _text(one) for one, lacks in zip(values.tolist(), null)]
+            offsets = np.zeros(len(texts) + 1, np.int64)
+            np.cumsum([len(one) for one in texts], out=offsets[1:])
+            return [valid, offsets, np.frombuffer(b"".join(texts) + b"\0", np.uint8)], int(null.sum())
+        if self.format == b"b":
+            data = np.packbits(values, bitorder="little")
+        elif self.format == b"tdD":
+            data = np.where(null, 0, values.astype(np.int64)).astype(np.int32)
+        else:
+            data = np.ascontiguousarray(values)
+        return [valid, data], int(null.sum())
+
+
+class ColumnStream:
+    """
+    An Arrow stream of columns. Arrays stay alive until the consumer releases them. `pointer` is the
+    address of the stream.
+    """
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self.columns = columns
+        self.rows = len(columns[0]) if columns else 0
+        for column in columns:
+            if len(column) != self.rows:
+                raise UsageError(f"columns have {[len(one) for one in columns]} elements; expected equal numbers")
+        self.at = 0
+        self._fault = ctypes.create_string_buffer(1024)
+        self._held: Dict[int, Any] = {}
+        self._release_schema, self._release_array = RELEASE(self._free(Schema)), RELEASE(self._free(Array))
+        self._stream = Stream(get_schema=NEXT(self._guard(self._schema)), get_next=NEXT(self._guard(self._next)),
+                              get_last_error=LAST_ERROR(lambda _: ctypes.addressof(self._fault)),
+                              release=RELEASE(self._end))
+        self.pointer = ctypes.addressof(self._stream)
+
+    def _free(self, kind: Any) -> Callable[[int], None]:
+        def free(address: int) -> None:
+            found = kind.from_address(address)
+            self._held.pop(found.private_data, None)
+            found.release = RELEASE()
+        return free
+
+    @staticmethod
+    def _end(address: int) -> None:
+        Stream.from_address(address).release = RELEASE()
+
+    def _guard(self, function: Callable[[int], None]) -> Callable[[int, int], int]:
+        def guarded(_: int, address: int) -> int:
+            try:
+                function(address)
+            except BaseException as fault:  # a callback must not raise
+                self._fault.value = f"{type(fault).__name__}: {fault}".encode(errors="replace")[:1023]
+                return 22  # EINVAL
+            return 0
+        return guarded
+
+    def _parts(self, address: int, kind: Any, parts: List[Any], known: Any, release: Any) -> None:
+        """Fills the struct at `address` with `known` and with children, which are kept until its release."""
+        pointers = (POINTER(kind) * max(len(parts), 1))(*(ctypes.pointer(part) for part in parts))
+        known.n_children, known.children, known.release = len(parts), pointers, release
+        known.private_data = address
+        self._held[address] = (parts, pointers, known)
+        ctypes.memmove(address, byref(known), ctypes.sizeof(known))
+
+    def _schema(self, address: int) -> None:
+        ignore = RELEASE(lambda _: None)
+        parts = [Schema(format=column.format, name=column.name, flags=2, release=ignore) for column in self.columns]
+        self._parts(address, Schema, parts, Schema(format=b"+s", name=b""), self._release_schema)
+        self._ignore = ignore
+
+    def _next(self, address: int) -> None:
+        begin, end = self.at, min(self.at + ROWS, self.rows)
+        if begin == end:
+            Array.from_address(address).release = RELEASE()
+            return
+        parts = []
+        for column in self.columns:
+            buffers, nulls = column.buffers(begin, end)
+            pointers = (c_void_p * len(buffers))(*(None if one is None else one.ctypes.data for one in buffers))
+            part = Array(length=end - begin, null_count=nulls, n_buffers=len(buffers), buffers=pointers,
+                         release=self._ignore)
+            part.held = buffers, pointers
+            parts.append(part)
+        nothing = (c_void_p * 1)()
+        known = Array(length=end - begin, n_buffers=1, buffers=nothing)
+        known.held = nothing
+        self._parts(address, Array, parts, known, self._release_array)
+        self.at = end
+
+
+class _Capsule:
+    """The Arrow stream in a PyCapsule. `pointer` is its address."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule  # releases the stream if nobody did
+        address = ctypes.pythonapi.PyCapsule_GetPointer
+        address.restype, address.argtypes = c_void_p, (ctypes.py_object, c_char_p)
+        self.pointer = address(capsule, b"arrow_array_stream")
+
+
+def is_table(source: Any) -> bool:
+    """Returns whether a source of nonzeros is a table: a frame, a relation, a dataset or columns."""
+    return isinstance(source, dict) or any(hasattr(source, name) for name in ("__arrow_c_stream__", "to_reader", "scanner")) or (
+        hasattr(source, "columns") and hasattr(source, "to_numpy"))
+
+
+def _names(source: Any) -> List[Any]:
+    if isinstance(source, dict):
+        return list(source)
+    found = getattr(getattr(source, "schema", None), "names", None)  # pyarrow
+    return found if isinstance(found, list) else list(getattr(source, "columns", ()))
+
+
+def _item(name: str) -> str:
+    """Returns a name as an item of `columns`, in quotes if necessary."""
+    plain = name.strip(" ") == name != "" and not set(',()"') & set(name)
+    return name if plain else '"' + name.replace('"', '""') + '"'
+
+
+def table_items(source: Any, columns: Union[None, str, Sequence[Any]], value_column: Optional[Any]) -> Optional[str]:
+    """Returns the items of `columns`, of which names of the table may be plain; None: all columns."""
+    if isinstance(columns, str):
+        return columns
+    names = _names(source)
+    if columns is None:  # not those that an Arrow stream of the table may add, such as an index
+        columns = [name for name in names if name != value_column]
+    return ",".join(_item(str(one)) if one in names else str(one) for one in columns) or None
+
+
+def table_stream(source: Any, items: Optional[str], value_column: Optional[Any]) -> Any:
+    """
+    Returns the stream of a table, whose `pointer` is its address. Columns that are not used are left
+    out where the source can do this: the name of a used column is part of the items.
+    """
+    used = [name for name in _names(source)
+            if items is None or str(name) in items.replace('""', '"') or str(name) == str(value_column)]
+    if hasattr(source, "scanner"):  # a dataset
+        source = source.scanner(columns=used)
+    if hasattr(source, "to_reader") and not hasattr(source, "__arrow_c_stream__"):
+        source = source.to_reader()
+    if hasattr(source, "__arrow_c_stream__"):
+        try:
+            return _Capsule(source.__arrow_c_stream__())
+        except ImportError:  # pandas without pyarrow
+            if not hasattr(source, "to_numpy"):
+                raise
+    return ColumnStream([Column(str(name), source[name]) for name in used])
