@@ -146,9 +146,8 @@ static enum slc_status read_arrow(struct sluice_convert_options *known,
                                   char items[SLC_ARROW_ITEMS_BYTES],
                                   struct slc_error *err)
 {
-    if (known->labels != NULL || known->label_count > 0 || known->restart != 0 ||
-        known->commit_seconds != 0 || known->table.delimiter != '\0' ||
-        known->table.no_header != 0) {
+    if (known->label_count > 0 || known->restart != 0 || known->commit_seconds != 0 ||
+        known->table.delimiter != '\0' || known->table.no_header != 0) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "labels, restart, commit_seconds, delimiter and no_header do not apply to "
                         "Arrow tables");
@@ -270,9 +269,8 @@ static enum sluice_status append_to_store(const char *path,
     SLC_THEN(status, read_append(&known, &append, err));
     if (input == NULL) {
         SLC_THEN(status, open_arrow(stream, &append, err));
-        if (status == SLC_OK &&
-            (known.labels != NULL || known.label_count > 0 || known.values != NULL ||
-             append.dialect != SLC_DIALECT_AUTO || append.index_base != -1)) {
+        if (status == SLC_OK && (known.label_count > 0 || known.values != NULL ||
+                                 append.dialect != SLC_DIALECT_AUTO || append.index_base != -1)) {
             status =
                 slc_fail(err, SLC_ERR_USAGE,
                          "dialect, index_base, labels and values do not apply to Arrow tables");

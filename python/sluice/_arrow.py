@@ -129,6 +129,7 @@ class ColumnStream:
         self.at = 0
         self._fault = ctypes.create_string_buffer(1024)
         self._held: Dict[int, Any] = {}
+        self._number = 0
         self._release_schema, self._release_array = RELEASE(self._free(Schema)), RELEASE(self._free(Array))
         self._stream = Stream(get_schema=NEXT(self._guard(self._schema)), get_next=NEXT(self._guard(self._next)),
                               get_last_error=LAST_ERROR(lambda _: ctypes.addressof(self._fault)),
@@ -160,8 +161,9 @@ class ColumnStream:
         """Fills the struct at `address` with `known` and with children, which are kept until its release."""
         pointers = (POINTER(kind) * max(len(parts), 1))(*(ctypes.pointer(part) for part in parts))
         known.n_children, known.children, known.release = len(parts), pointers, release
-        known.private_data = address
-        self._held[address] = (parts, pointers, known)
+        self._number += 1  # the consumer may move the struct, so its address does not identify it
+        known.private_data = self._number
+        self._held[self._number] = (parts, pointers, known)
         ctypes.memmove(address, byref(known), ctypes.sizeof(known))
 
     def _schema(self, address: int) -> None:
@@ -237,7 +239,7 @@ def table_stream(source: Any, items: Optional[str], value_column: Optional[Any])
     used = [name for name in _names(source)
             if items is None or str(name) in items.replace('""', '"') or str(name) == str(value_column)]
     if hasattr(source, "scanner"):  # a dataset
-        source = source.scanner(columns=used)
+        source = source.scanner(columns=used, batch_size=ROWS, batch_readahead=2, fragment_readahead=1)
     if hasattr(source, "to_reader") and not hasattr(source, "__arrow_c_stream__"):
         source = source.to_reader()
     if hasattr(source, "__arrow_c_stream__"):

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #define AS_TABLE "; save it as CSV, or pass the table from Python"
+#define AS_FRAME "; save it as CSV, or convert it with python3 -m sluice convert"
 #define AS_UTF8  "; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"
 
 /* The first format whose magic bytes the input has is reported. Magic bytes that are letters, as in
@@ -14,11 +15,11 @@ static const struct {
     bool letters;
     const char *what;
 } formats[] = {
-    {"PAR1", 4, true, "a Parquet file" AS_TABLE},
-    {"ARROW1", 6, true, "an Arrow file (Feather)" AS_TABLE},
+    {"PAR1", 4, true, "a Parquet file" AS_FRAME},
+    {"ARROW1", 6, true, "an Arrow file (Feather)" AS_FRAME},
     {"FEA1", 4, true, "a Feather file" AS_TABLE},
     {"\xff\xff\xff\xff", 4, false, "an Arrow stream" AS_TABLE},
-    {"ORC", 3, true, "an ORC file" AS_TABLE},
+    {"ORC", 3, true, "an ORC file" AS_FRAME},
     {"Obj\x01", 4, false, "an Avro file" AS_TABLE},
     {"SQLite format 3", 16, true, "an SQLite database" AS_TABLE},
     {"\x89HDF\r\n\x1a\n", 8, false,

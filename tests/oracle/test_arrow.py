@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+"""Tables through Arrow streams: stores, names and errors equal those of the CSV of the table. The short
+form uses streams of NumPy arrays; the long form uses pyarrow, polars, DuckDB and pandas from PyPI."""
+
+import ctypes
+import csv
+import filecmp
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from tap import FULL, SOURCE, Skip, call, check, run  # noqa: E402
+
+PACKAGE = os.path.join(SOURCE, "python")
+sys.path.insert(0, PACKAGE)
+sys.dont_write_bytecode = True
+import sluice  # noqa: E402
+from sluice import _arrow  # noqa: E402
+
+
+def same(one, other, what):
+    """Both stores have the same blocks and names."""
+    files = sorted(name for name in os.listdir(one) if name.endswith((".blk", ".bin")))
+    check(files == sorted(name for name in os.listdir(other) if name.endswith((".blk", ".bin"))), (what, files))
+    differing = [name for name in files if not filecmp.cmp(os.path.join(one, name), os.path.join(other, name), shallow=False)]
+    check(not differing and "blco.blk" in files, f"{what}: {differing} differ")
+
+
+def fails(kind, part, function, *args, **kw):
+    try:
+        function(*args, **kw)
+    except kind as fault:
+        check(part in str(fault), f"{fault!r} has no {part!r}")
+        return fault
+    raise AssertionError(f"no {kind.__name__} with {part!r}")
+
+
+def text_of(one):
+    """The field of an element, as programs that write CSV write it."""
+    if one is None or one is np.ma.masked or one != one:
+        return ""
+    if isinstance(one, np.datetime64):
+        day, _, clock = str(one).partition("T")
+        clock, _, fraction = clock.partition(".")
+        fraction = fraction.rstrip("0")
+        return day + (" " + clock if clock else "") + ("." + fraction if fraction else "")
+    if isinstance(one, (float, np.floating)):
+        return repr(float(str(one)))  # the shortest decimal of its own precision
+    return str(one).lower() if isinstance(one, (bool, np.bool_)) else str(one)
+
+
+def write(path, columns):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*([text_of(one) for one in column] for column in columns.values())))
+
+
+def table(rows, seed=0):
+    """A table with a column of each type of NumPy."""
+    rng = np.random.default_rng(seed)
+    seconds = rng.integers(0, 2 * 10**9, rows)
+    words = np.array(["ann", "bob, jr.", 'c "d"', "é\nf", "x" * 300, "-1", "12345678", "nan"])
+    columns = {"word": words[rng.integers(0, len(words), rows)],
+               "object": np.array([f"o{i % 97}" for i in rng.integers(0, 1000, rows)], object),
+               "flag": rng.integers(0, 2, rows).astype(bool), "id": rng.integers(-10**12, 10**12, rows),
+               "big": rng.integers(2**63, 2**64 - 1, rows, dtype=np.uint64),
+               "day": seconds.astype("M8[s]").astype("M8[D]"), "second": seconds.astype("M8[s]"),
+               "milli": (1000 * seconds + seconds % 7).astype("M8[ms]"), "micro": (10**6 * seconds + 250).astype("M8[us]"),
+               "nano": (10**9 * seconds // 3).astype("M8[ns]"), "price": np.round(100 * rng.random(rows), 2),
+               "single": rng.random(rows).astype("f4"), "half": np.arange(rows).astype("u2").view("f2"),
+               "value": rng.standard_normal(rows)}
+    columns["half"][~np.isfinite(columns["half"])] = 1
+    for kind in ("i1", "i2", "i4", "u1", "u2", "u4"):
+        columns[kind] = rng.integers(0, 120, rows).astype(kind)
+    return columns
+
+
+def both(folder, columns, items, name="both", **options):
+    """Converts a table as CSV and as stream; returns the store of the stream, which is the same."""
+    path = os.path.join(folder, name)
+    write(path + ".csv", columns)
+    sluice.convert(path + ".csv", path + "-csv.slc", columns=items, overwrite=True, **options).close()
+    found = sluice.convert(columns, path + ".slc", columns=items, overwrite=True, **options)
+    same(path + "-csv.slc", path + ".slc", items)
+    return found
+
+
+def types(folder):
+    """Columns of every type: names, rules, values."""
+    columns = table(3000)
+    names = list(columns)
+    for at in range(0, len(names), 6):
+        both(folder, columns, names[at:at + 6], value_column="value")
+    rules = "hour(second),weekday(milli),date(day),bin(price,2.5),log(single,3),int(i2),bin(half,0.5),int(u4),yearmonth(nano)"
+    for value in ("value", "single", "half", "id", "big", "u1"):
+        both(folder, columns, rules, value_column=value)
+    found = both(folder, columns, "hour(i4),id,second,second,hour(second),minute(second)")
+    check(found.labels(1)[0] == str(columns["id"][0]) and found.shape[1] <= 3000, found)
+    check(found.titles[0] == "hour(i4)" and len(found.labels(4)) == 24, found.titles)
+
+
+def many_rows(folder):
+    """More rows than a batch and than a piece; any number of threads; rows are counted."""
+    rng = np.random.default_rng(5)
+    rows = 150000
+    columns = {"a": rng.integers(0, 70000, rows), "b": np.array([f"name {i}" for i in range(997)])[rng.integers(0, 997, rows)],
+               "t": rng.integers(0, 10**9, rows).astype("M8[s]"), "v": rng.random(rows)}
+    items = "a,b,hour(t)"
+    both(folder, columns, items, value_column="v", threads=1)
+    for threads in (2, 5):
+        sluice.convert(columns, os.path.join(folder, "n.slc"), columns=items, value_column="v", threads=threads,
+                       overwrite=True).close()
+        same(os.path.join(folder, "both-csv.slc"), os.path.join(folder, "n.slc"), threads)
+    counted = both(folder, columns, "b,hour(t)")
+    check(counted.shape == (997, 24), counted)
+    # The fields of a row that are larger than the text of a piece, which is cut.
+    wide = {"a": np.array(["x" * (1 << 19) + str(i % 3) for i in range(12)]), "b": np.arange(12)}
+    fails(sluice.InputError, "column a has", sluice.convert, wide, os.path.join(folder, "w.slc"))
+    wide["a"] = np.array([("%d " % (i % 3)) * 2000 for i in range(2000)])
+    wide["b"] = np.arange(2000)
+    both(folder, wide, "a,b")
+
+
+def gaps(folder):
+    """Nulls: None, NaN, NaT and masked elements."""
+    columns = {"who": np.array(["b", None, "c", ""], object), "when": np.array(["2024-01-05T10", "NaT", "2024-01-06", "2024-01-07"], "M8[s]"),
+               "n": np.array([1, 2, np.nan, 4.0]), "k": np.ma.MaskedArray([5, 6, 7, 8], [False, True, False, False])}
+    output = os.path.join(folder, "g.slc")
+    for name, row, items in (("who", 2, ["who"]), ("when", 2, "hour(when)"), ("k", 2, ["k"]), ("n", 2, ["other"])):
+        some = {**columns, "other": np.arange(4)} if name != "n" else {"other": np.arange(2), "n": columns["n"][1:3]}
+        fault = fails(sluice.InputError, f"column {name} has ''", sluice.convert, some, output, columns=items, value_column="n")
+        check(fault.line == row and fault.field == "missing", vars(fault))
+    for items in (["who", "k"], ["who", "hour(when)", "k"]):
+        found = both(folder, columns, items, missing="skip", value_column="n")
+        check(found.shape[0] == 1 and found.nnz == 1, found)
+    both(folder, columns, ["who", "k", "when"], missing="name")
+
+
+def grown(folder):
+    """append of a table equals append of its CSV, also for a store that was made from a CSV."""
+    first, later = table(500, 1), table(700, 2)
+    items = "word,hour(second),bin(price,10,-1000),id"
+    write(os.path.join(folder, "later.csv"), later)
+    two = [both(folder, first, items, name, value_column="value") for name in ("x", "y")]
+    check(two[0].append(later) and not two[0].append(later), "the same rows were appended twice")
+    two[1].append(os.path.join(folder, "later.csv"))
+    other = sluice.open(os.path.join(folder, "x-csv.slc"))
+    other.append(later)
+    for store in (two[1].path, other.path):
+        same(two[0].path, store, store)
+    joined = {name: np.concatenate([first[name], later[name]]) for name in first}
+    sluice.convert(joined, os.path.join(folder, "j.slc"), columns=items, value_column="value").close()
+    check(sluice.open(os.path.join(folder, "j.slc")).nnz == two[0].nnz, two[0])
+    fails(sluice.UsageError, "no column 'word'", two[0].append, {"wort": ["a"]})
+    fails(sluice.UsageError, "index_base", two[0].append, later, index_base=1)
+
+
+def names(folder):
+    """Names of columns that need quotes; all columns as modes."""
+    columns = {"a, b": ["x", "y"], 'c "d"': [1, 2], "hour(e)": [3, 4], 5: [6.5, 7]}
+    found = sluice.convert(columns, os.path.join(folder, "n.slc"), value_column=5)
+    check(found.titles == ('"a, b"', '"c ""d"""', '"hour(e)"') and found.shape == (2, 2, 2), found.titles)
+    check(found.append({**columns, "a, b": ["x", "z"]}) and found.shape == (3, 2, 2), found)
+    listed = sluice.convert(columns, os.path.join(folder, "l.slc"), columns=["hour(e)", "a, b"])
+    check(listed.titles == ('"hour(e)"', '"a, b"') and list(listed.labels(0)) == ["3", "4"], listed.titles)
+    fails(sluice.UsageError, "more than 16 columns", sluice.convert, {str(i): [1] for i in range(17)}, os.path.join(folder, "m.slc"))
+    fails(sluice.UsageError, "no column 'e'", sluice.convert, columns, os.path.join(folder, "m.slc"), columns="hour(e)")
+
+
+class Capsules:
+    """An object with __arrow_c_stream__, which returns the same stream each time."""
+
+    def __init__(self, columns):
+        self.stream = _arrow.ColumnStream([_arrow.Column(name, values) for name, values in columns.items()])
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        self.capsule = new(self.stream.pointer, b"arrow_array_stream", None)
+
+    def __arrow_c_stream__(self, requested=None):
+        return self.capsule
+
+
+def faults(folder):
+    """Errors name the row and the column; arrays are released; an output does not appear."""
+    output = os.path.join(folder, "f.slc")
+    given = Capsules({"a": np.arange(5), "b": np.arange(5.0)})
+    sluice.convert(given, output, columns="a", value_column="b").close()
+    check(not given.stream._held, given.stream._held)
+    fails(sluice.UsageError, "released before", sluice.convert, given, os.path.join(folder, "g.slc"), columns="a")
+    output = os.path.join(folder, "h.slc")
+    values = np.ones(200000)
+    values[150001] = np.inf
+    given = Capsules({"a": np.arange(200000), "b": values})
+    fault = fails(sluice.InputError, "column b has 'inf', expected a finite number", sluice.convert, given, output,
+                  columns="a", value_column="b")
+    check((fault.line, fault.column) == (150002, 2) and not given.stream._held, vars(fault))
+    fails(sluice.InputError, "'NumPy complex128' is not supported", sluice.convert, {"a": [1j]}, output)
+    fails(sluice.UsageError, "2 dimensions", sluice.convert, {"a": np.ones((2, 2))}, output)
+    fails(sluice.UsageError, "equal numbers", sluice.convert, {"a": [1], "b": [1, 2]}, output)
+    fails(sluice.InputError, "no rows", sluice.convert, {"a": np.array([], int)}, output)
+    fails(sluice.UsageError, "apply only to files", sluice.convert, {"a": [1]}, output, delimiter=";")
+    fails(sluice.UsageError, "value_column", sluice.convert, {"a": [1]}, output, values=[1.0])
+    given = Capsules({"a": np.arange(200000)})
+    take, calls = given.stream._next, []
+
+    def next_batch(address):
+        calls.append(threading.current_thread())
+        if len(calls) > 2:
+            raise ValueError("the disk has gone")
+        take(address)
+
+    given.stream._stream.get_next = given.stream.kept = _arrow.NEXT(given.stream._guard(next_batch))
+    fails(sluice.InputError, "reports: ValueError: the disk has gone", sluice.convert, given, output)
+    check(not given.stream._held and len(calls) == 3, calls)
+    given = Capsules({"a": np.arange(3000000) % 1000})
+    fault = fails(sluice.SluiceError, "", sluice.convert, given, output, progress=lambda *_: True)
+    check(fault.status == "interrupted" and not given.stream._held, fault.status)
+    check(not os.path.exists(output) and not os.path.exists(output + ".part"), os.listdir(folder))
+
+
+def command(folder):
+    """python3 -m sluice convert, without the packages that read its files."""
+    env = os.environ | {"PYTHONPATH": PACKAGE}
+    done = subprocess.run([sys.executable, "-m", "sluice", "convert", "x.csv", "x.slc"], capture_output=True, text=True,
+                          env=env, cwd=folder)
+    check(done.returncode == 1 and "ends in .parquet" in done.stderr, done.stderr)
+    check("--value-column" in call(sys.executable, "-m", "sluice", "convert", "--help", env=env), "no help")
+
+
+def packages(folder):
+    """pyarrow, polars, DuckDB and pandas from PyPI."""
+    if not FULL:
+        raise Skip("installs packages from PyPI; SLC_TEST_FULL=1 does")
+    python = os.path.join(folder, "venv", "bin", "python")
+    try:
+        call(sys.executable, "-m", "venv", os.path.join(folder, "venv"))
+        call(python, "-m", "pip", "install", "-q", "numpy", "pyarrow", "polars", "duckdb", "pandas")
+    except AssertionError as fault:
+        raise Skip(f"PyPI cannot be reached: {str(fault)[-200:]}") from None
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "arrow_packages.py")
+    print("# " + call(python, script, folder, env=os.environ | {"PYTHONPATH": PACKAGE}).strip().replace("\n", "\n# "))
+
+
+run([
+    ("columns of every type", types),
+    ("many rows, threads and pieces", many_rows),
+    ("nulls", gaps),
+    ("tables are appended", grown),
+    ("names of columns", names),
+    ("errors", faults),
+    ("python3 -m sluice", command),
+    ("tables of pyarrow, polars, DuckDB and pandas", packages),
+])
