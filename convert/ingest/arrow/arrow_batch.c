@@ -10,7 +10,7 @@ static const int64_t length_max = INT64_C(1) << 40;
 
 static int64_t buffer_count(const struct slc_arrow_type *type)
 {
-    return type->kind == SLC_ARROW_NULL ? 0 : type->kind == SLC_ARROW_STRING ? 3 : 2;
+    return type->kind == SLC_ARROW_STRING ? 3 : 2;
 }
 
 /* Checks the members of an array that all types have. `elements` is the number of elements that
@@ -60,6 +60,8 @@ static enum slc_status set_valid(const struct ArrowArray *array,
 /* Sets the buffers of strings. The last offset is the size of their bytes. */
 static enum slc_status set_strings(const struct ArrowArray *array,
                                    const struct slc_arrow_type *type,
+                                   const char *what,
+                                   const char *name,
                                    struct slc_arrow_vector *vector,
                                    struct slc_error *err)
 {
@@ -78,8 +80,8 @@ static enum slc_status set_strings(const struct ArrowArray *array,
     }
     vector->heap = array->buffers[2];
     if (end < 0 || (end > 0 && vector->heap == NULL)) {
-        return slc_fail(err, SLC_ERR_INPUT, "the strings end at byte %" PRId64 "%s", end,
-                        end > 0 ? ", but there are none" : "");
+        return slc_fail(err, SLC_ERR_INPUT, "the strings of %s%s end at byte %" PRId64 "%s", what,
+                        name, end, end > 0 ? ", but there are none" : "");
     }
     vector->heap_count = end;
     return SLC_OK;
@@ -87,14 +89,17 @@ static enum slc_status set_strings(const struct ArrowArray *array,
 
 /* Sets the buffers of views: after the views there are any number of buffers, and an array with
  * their sizes. */
-static enum slc_status
-set_views(const struct ArrowArray *array, struct slc_arrow_vector *vector, struct slc_error *err)
+static enum slc_status set_views(const struct ArrowArray *array,
+                                 const char *what,
+                                 const char *name,
+                                 struct slc_arrow_vector *vector,
+                                 struct slc_error *err)
 {
     vector->heap_count = array->n_buffers - 3;
     vector->heaps = array->buffers + 2;
     vector->heap_bytes = array->buffers[array->n_buffers - 1];
     if (vector->heap_count > 0 && vector->heap_bytes == NULL) {
-        return slc_fail(err, SLC_ERR_INPUT, "the sizes of the buffers of views are missing");
+        return slc_fail(err, SLC_ERR_INPUT, "%s%s lacks the sizes of its buffers", what, name);
     }
     return SLC_OK;
 }
@@ -111,21 +116,21 @@ static enum slc_status set_vector(const struct ArrowArray *array,
     SLC_TRY(check_array(array, elements, what, name, err));
     const bool views = type->kind == SLC_ARROW_VIEW;
     const int64_t expected = buffer_count(type) + (views ? 1 : 0);
+    *vector = (struct slc_arrow_vector){.offset = array->offset, .length = array->length};
+    if (type->kind == SLC_ARROW_NULL) {
+        return SLC_OK; /* some producers have a buffer for the bitmap */
+    }
     if (views ? array->n_buffers < expected : array->n_buffers != expected) {
         return slc_fail(err, SLC_ERR_INPUT, "%s%s has %" PRId64 " buffers, expected %" PRId64, what,
                         name, array->n_buffers, expected);
-    }
-    *vector = (struct slc_arrow_vector){.offset = array->offset, .length = array->length};
-    if (type->kind == SLC_ARROW_NULL) {
-        return SLC_OK;
     }
     SLC_TRY(set_valid(array, &vector->valid, what, name, err));
     vector->data = array->buffers[1];
     if (vector->data == NULL && array->length > 0) {
         return slc_fail(err, SLC_ERR_INPUT, "%s%s has no buffer of elements", what, name);
     }
-    return type->kind == SLC_ARROW_STRING ? set_strings(array, type, vector, err)
-           : views                        ? set_views(array, vector, err)
+    return type->kind == SLC_ARROW_STRING ? set_strings(array, type, what, name, vector, err)
+           : views                        ? set_views(array, what, name, vector, err)
                                           : SLC_OK;
 }
 

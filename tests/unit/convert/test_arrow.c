@@ -532,7 +532,7 @@ static void test_bad_strings(void)
     check_bad_strings((const int32_t[]){0, 3, 2}, "from byte 0 to 3 of 2");
     check_bad_strings((const int32_t[]){2, 1, 4}, "from byte 2 to 1 of 4");
     check_bad_strings((const int32_t[]){-1, 1, 4}, "from byte -1 to 1");
-    check_bad_strings((const int32_t[]){0, 1, -4}, "end at byte -4");
+    check_bad_strings((const int32_t[]){0, 1, -4}, "strings of column c end at byte -4");
     for (unsigned i = 0; i < sizeof views / sizeof views[0]; i++) {
         produce(&p, "vz", 1);
         p.column.n_buffers = 4;
