@@ -283,6 +283,30 @@ static unsigned write_float(char *text, struct decimal decimal)
     return (unsigned)(before + 1 + (count > whole ? count - whole : 1));
 }
 
+/* Writes a number of one or two digits after the point, such as a price. Returns 0 for any other
+ * number. Decimals of so few digits differ if their floating-point numbers do, so that the first
+ * one found is the shortest. */
+static unsigned write_cents(char *text, double magnitude, unsigned bits)
+{
+    const double limit = bits == 53 ? 1e15 : bits == 24 ? 1e6 : 1e3;
+    const double cents = nearbyint(magnitude * 100);
+    const double back = cents / 100;
+
+    if (!(cents < limit) || cents < 1 ||
+        (bits == 53   ? back
+         : bits == 24 ? (double)(float)back
+                      : -1) != magnitude) {
+        return 0;
+    }
+    const uint64_t whole = (uint64_t)cents / 100;
+    const unsigned rest = (unsigned)((uint64_t)cents % 100);
+    const unsigned length = slc_format_u64(text, whole);
+
+    text[length] = '.';
+    memcpy(text + length + 1, pairs + (size_t)2 * rest, 2);
+    return length + (rest % 10 == 0 ? 2 : 3);
+}
+
 unsigned slc_format_float(char *text, double value, unsigned bits)
 {
     const int least = bits == 53 ? -1074 : bits == 24 ? -149 : -24;
@@ -301,5 +325,7 @@ unsigned slc_format_float(char *text, double value, unsigned bits)
         memcpy(text + length, ".0", 2);
         return length + 2;
     }
-    return length + write_float(text + length, shortest_of(magnitude, bits, least));
+    const unsigned few = write_cents(text + length, magnitude, bits);
+    return length +
+           (few > 0 ? few : write_float(text + length, shortest_of(magnitude, bits, least)));
 }

@@ -233,8 +233,8 @@ def table_items(source: Any, columns: Union[None, str, Sequence[Any]], value_col
 
 def table_stream(source: Any, items: Optional[str], value_column: Optional[Any]) -> Any:
     """
-    Returns the stream of a table, whose `pointer` is its address. Columns that are not used are left
-    out where the source can do this: the name of a used column is part of the items.
+    Returns the stream of a table, whose `pointer` is its address. Columns that are not used are
+    left out where the source can do this: the name of a used column is part of the items.
     """
     used = [name for name in _names(source)
             if items is None or str(name) in items.replace('""', '"') or str(name) == str(value_column)]

@@ -163,8 +163,8 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     pydata/sparse    an array in any format (COO, GCXS) with fill value 0
     pyttb            an sptensor
     a table          a data frame of pandas or polars, a DuckDB relation, a pyarrow Table,
-                     RecordBatchReader, Dataset or Scanner, anything else with __arrow_c_stream__, or
-                     a dict with arrays as columns {name: array}. `columns`, `value_column`,
+                     RecordBatchReader, Dataset or Scanner, anything else with __arrow_c_stream__,
+                     or a dict with arrays as columns {name: array}. `columns`, `value_column`,
                      `missing` and `transform` are as for files, and the result is that of a CSV
                      with the same rows: integers are names, too, unless the item is "int(NAME)".
                      The table is read batch by batch. In a list, an item that is the name of a

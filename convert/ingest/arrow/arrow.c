@@ -283,46 +283,10 @@ static enum slc_status next(void *context, struct slc_csv_part *part, struct slc
     return SLC_OK;
 }
 
-/* Writes a field of `rows` rows, from row `first` of the batch on, and their positions. Returns the
- * number of rows written. */
-static unsigned render_use(const struct slc_arrow *arrow,
-                           unsigned use,
-                           struct slc_csv_part *part,
-                           int64_t first,
-                           unsigned rows,
-                           struct slc_error *err)
-{
-    const struct slc_arrow_batch *batch = part->held;
-    struct slc_arrow_cells cells = {.column = &arrow->columns[use],
-                                    .vector = &batch->vectors[use],
-                                    .dictionary = &batch->dictionaries[use],
-                                    .form = arrow->forms[use]};
-    const unsigned columns = 2 * arrow->use_count;
-    uint32_t *starts = part->starts + 2 * (size_t)use;
-    size_t at = part->spare;
-
-    for (unsigned r = 0; r < rows; r++, starts += columns) {
-        const bool null =
-            batch->valid != NULL && !slc_arrow_bit(batch->valid, batch->array.offset + first + r);
-        const int64_t bytes =
-            null ? 0
-                 : slc_arrow_write(&cells, first + r, part->text + at, part->spare_end - at, err);
-
-        if (bytes < 0) {
-            rows = r;
-            break;
-        }
-        starts[0] = (uint32_t)at;
-        at += (size_t)bytes;
-        starts[1] = (uint32_t)at + 1;
-    }
-    part->spare = at;
-    return rows;
-}
-
 static unsigned render(void *context, struct slc_csv_part *part, unsigned most)
 {
     const struct slc_arrow *arrow = context;
+    const struct slc_arrow_batch *batch = part->held;
     const size_t before = part->spare;
     const int64_t first = (int64_t)(part->first + part->position);
     unsigned rows = (unsigned)slc_min_u64(
@@ -331,8 +295,14 @@ static unsigned render(void *context, struct slc_csv_part *part, unsigned most)
 
     for (unsigned use = 0; use < arrow->use_count && rows > 0; use++) {
         struct slc_error fault = SLC_ERROR_INIT;
+        struct slc_arrow_cells cells = {.column = &arrow->columns[use],
+                                        .vector = &batch->vectors[use],
+                                        .dictionary = &batch->dictionaries[use],
+                                        .form = arrow->forms[use]};
 
-        rows = render_use(arrow, use, part, first, rows, &fault);
+        rows =
+            slc_arrow_write(&cells, batch, first, rows, part->text, &part->spare, part->spare_end,
+                            part->starts + 2 * (size_t)use, 2 * arrow->use_count, &fault);
         if (rows > 0) {
             continue; /* a fault of a later row is found again when its row comes first */
         }

@@ -15,10 +15,8 @@ enum slc_arrow_form {
 enum slc_arrow_form slc_arrow_form_of(const struct slc_arrow_column *column, bool times);
 
 enum {
-    SLC_ARROW_CELL_BYTES = 256,     /* space for a field that is not a string */
-    SLC_ARROW_STRING_MAX = 1 << 20, /* longest string */
-    SLC_ARROW_FULL = -1,            /* results of slc_arrow_write */
-    SLC_ARROW_FAULT = -2
+    SLC_ARROW_CELL_BYTES = 256,    /* space for a field that is not a string */
+    SLC_ARROW_STRING_MAX = 1 << 20 /* longest string */
 };
 
 /* A column of a batch that is being written. */
@@ -29,11 +27,21 @@ struct slc_arrow_cells {
     struct slc_arrow_offset offset; /* of the zone; all zero at first */
 };
 
-/* Writes an element to at most `space` bytes at `to`; 0 bytes for a null. Returns the number of
- * bytes, SLC_ARROW_FULL if there is too little space, or SLC_ARROW_FAULT for an element that
- * contradicts its type: the strings of an array are not in order, an index is beyond its
- * dictionary, or a time is out of range. */
-int64_t slc_arrow_write(
-    struct slc_arrow_cells *cells, int64_t element, char *to, size_t space, struct slc_error *err);
+/* Writes the elements of `rows` rows of a batch, from row `first` on, to text[*at] up to
+ * text[end - 1]; 0 bytes for a null. Stores where each begins and one byte after its end in two
+ * elements of `starts`, which has `stride` elements per row. Returns the number of rows written;
+ * fewer if there is too little space or, with a fault in `err`, if an element contradicts its type:
+ * the strings of an array are not in order, an index is beyond its dictionary, or a time is out of
+ * range. */
+unsigned slc_arrow_write(struct slc_arrow_cells *cells,
+                         const struct slc_arrow_batch *batch,
+                         int64_t first,
+                         unsigned rows,
+                         char *text,
+                         size_t *at,
+                         size_t end,
+                         uint32_t *starts,
+                         unsigned stride,
+                         struct slc_error *err);
 
 #endif
