@@ -174,11 +174,13 @@ struct ArrowArrayStream {
  * Types: null, bool, integers and floating-point numbers of all widths, decimals, dates, times,
  * timestamps, strings and binary (with offsets, as views, of fixed size), and dictionaries of
  * these. Columns that are not used may have any type. Threads: get_next is called from one thread
- * at a time, but not always from the same one; arrays are released from any thread. Ownership: the
- * stream is released in every case. Errors: those of sluice_convert; SLUICE_ERR_INPUT with the row
- * as line (from 1) and the column, for malformed batches, and for an error of the producer, with
- * its message. There is no saved state. Cost: as sluice_convert. Memory: run.memory_bytes, and the
- * batches of the producer, of which at most one more than the number of threads are held at a time.
+ * at a time, but not always from the same one; arrays are released from any thread.
+ * Ownership: the stream is released in every case.
+ * Errors: those of sluice_convert; SLUICE_ERR_INPUT with the row as line (from 1) and the column,
+ * for malformed batches, and for an error of the producer, with its message. On error, `report` is
+ * unchanged, and `output` does not exist or is the old store; there is no saved state.
+ * Cost: as sluice_convert. Memory: run.memory_bytes, and the batches of the producer, of which at
+ * most one more than the number of threads are held at a time.
  */
 SLUICE_API enum sluice_status sluice_convert_arrow(struct ArrowArrayStream *stream,
                                                    const char *output,
@@ -299,10 +301,13 @@ SLUICE_API enum sluice_status sluice_append(const char *path,
                                             struct sluice_append_report *report,
                                             struct sluice_error *err);
 
-/* Adds the rows of the table in an Arrow stream to the store at `path`, which was made from a table
- * with these columns. The members dialect, index_base, labels and values of `options` must be 0.
- * `report` may be NULL. Ownership: the stream is released in every case. Errors and cost: those of
- * sluice_append and sluice_convert_arrow. */
+/* Adds the rows of the table in an Arrow stream to the store at `path`. The table has the columns
+ * that the store was made from. The members dialect, index_base, labels and values of `options` must be 0.
+ * `report` may be NULL.
+ * Ownership: the stream is released in every case.
+ * Errors: those of sluice_append and sluice_convert_arrow. On error, `report` is unchanged and the
+ * store is either the old or the new one.
+ * Cost: as sluice_append. */
 SLUICE_API enum sluice_status sluice_append_arrow(const char *path,
                                                   struct ArrowArrayStream *stream,
                                                   const struct sluice_append_options *options,

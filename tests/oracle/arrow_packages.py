@@ -159,7 +159,7 @@ def own_writers(table):
 STREAMED = """
 import resource, sys
 import duckdb, sluice
-duckdb.sql("set threads = 1; set memory_limit = '24MiB'")
+duckdb.sql("set threads = 1; set memory_limit = '24MiB'; set enable_progress_bar = false")
 relation = duckdb.sql(f"select make_timestamp(1600000000000000 + (hash(range) % 100000000000000)::bigint) as pickup, "
                       "'zone ' || hash(range + 1) % 250 as zone, 1000000000000 + (hash(range + 2) % 30000)::bigint as driver, "
                       f"(hash(range + 3) % 1000) / 100 as tip from range({sys.argv[1]})")

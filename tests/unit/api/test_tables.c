@@ -2,6 +2,7 @@
  * library. */
 #include "api_test.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -368,12 +369,65 @@ static void names_that_fail(void)
     }
 }
 
+static unsigned releases;
+
+static void release_stream(struct ArrowArrayStream *stream)
+{
+    releases++;
+    stream->release = NULL;
+}
+
+static int fail_schema(struct ArrowArrayStream *stream, struct ArrowSchema *schema)
+{
+    (void)stream;
+    (void)schema;
+    return EIO;
+}
+
+static int end_stream(struct ArrowArrayStream *stream, struct ArrowArray *array)
+{
+    (void)stream;
+    array->release = NULL;
+    return 0;
+}
+
+/* A stream is released once, whatever is wrong with the call. */
+static void refuses_streams(void)
+{
+    const char *folder = slc_test_folder(), *output = place(folder, "out.slc");
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_convert_options options = {.struct_bytes = sizeof options};
+    struct sluice_append_options append = {.struct_bytes = sizeof append};
+    const struct ArrowArrayStream sound = {
+        .get_schema = fail_schema, .get_next = end_stream, .release = release_stream};
+    struct ArrowArrayStream stream = sound;
+
+    releases = 0;
+    REFUSED(sluice_convert_arrow(NULL, output, NULL, NULL, &err), SLUICE_ERR_USAGE, "stream");
+    REFUSED(sluice_append_arrow(output, NULL, NULL, NULL, &err), SLUICE_ERR_USAGE, "stream");
+    REFUSED(sluice_convert_arrow(&stream, output, NULL, NULL, &err), SLUICE_ERR_INPUT,
+            "Input/output error");
+    REFUSED(sluice_convert_arrow(&stream, output, NULL, NULL, &err), SLUICE_ERR_USAGE,
+            "released before");
+    CU_ASSERT_EQUAL(releases, 1);
+    stream = sound;
+    options.struct_bytes = 0;
+    REFUSED(sluice_convert_arrow(&stream, output, &options, NULL, &err), SLUICE_ERR_USAGE,
+            "struct_bytes");
+    CU_ASSERT_EQUAL(releases, 2);
+    stream = sound;
+    append.index_base = SLUICE_BASE_ONE;
+    REFUSED(sluice_append_arrow(output, &stream, &append, NULL, &err), SLUICE_ERR_INPUT, "");
+    CU_ASSERT_EQUAL(releases, 3);
+}
+
 SLC_SUITE(tables)
 {
     static const struct slc_test tests[] = {
         {"tables", reads_tables},
         {"large modes without names need no memory", large_modes_without_names_need_no_memory},
         {"tables that are refused", refuses_tables},
+        {"streams that are refused", refuses_streams},
         {"names from files", reads_labels},
         {"appended nonzeros bring their names", appends_with_labels},
         {"rows of a table are appended", appends_tables},
