@@ -217,8 +217,8 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
         coords = [column.astype(np.int64) if len(column) == 0 else column for column in coords]
         values, shape = np.reshape(source.vals, -1), source.shape if shape is None else shape
     elif not of_file and values is None:
-        raise UsageError(f"{type(source).__name__} is not a supported sparse array, and coordinates need values: "
-                         "convert(coords, output, values)")
+        raise UsageError(f"{type(source).__name__} is neither a table (collect a lazy frame first) nor a supported sparse "
+                         "array, and coordinates need values: convert(coords, output, values)")
     elif not of_file:
         coords = [plain(column, f"the indices of mode {n}") for n, column in enumerate(source)]
         values = plain(values, "the values")

@@ -131,6 +131,16 @@ def compare(name, table, lists, lacking, **options):
             same("csv.slc", "x.slc", f"{name} {number}, {kind}")
 
 
+class OldFrame:
+    """A frame of pandas before version 2.2, which has no Arrow stream."""
+
+    def __init__(self, frame):
+        self.frame, self.columns, self.to_numpy = frame, frame.columns, frame.to_numpy
+
+    def __getitem__(self, name):
+        return self.frame[name]
+
+
 def own_writers(table):
     """Rules of the CSV that each library writes itself, and the one-line pipes to the command."""
     items, options = "hour(pickup),weekday(pickup),zone,driver,bin(fare,2.5)", {"value_column": "tip", "overwrite": True}
@@ -143,8 +153,9 @@ def own_writers(table):
         writer(path("own.csv"))
         sluice.convert(path("own.csv"), path("csv.slc"), columns=items, **options).close()
         same("csv.slc", "x.slc", f"CSV of {name}")
-    sluice.convert(table.to_pandas(), path("csv.slc"), columns=items, **options).close()
-    same("csv.slc", "x.slc", "pandas with NumPy types")
+    for name, source in (("pandas with NumPy types", table.to_pandas()), ("pandas without Arrow", OldFrame(table.to_pandas()))):
+        sluice.convert(source, path("csv.slc"), columns=items, **options).close()
+        same("csv.slc", "x.slc", name)
     arguments = ["--columns", items, "--value-column", "tip", "-f"]
     subprocess.run([sys.executable, "-m", "sluice", "convert", "t.parquet", "csv.slc", *arguments], check=True, cwd=FOLDER)
     same("csv.slc", "x.slc", "python3 -m sluice")

@@ -119,7 +119,7 @@ def arrays(folder):
         if kind != np.longdouble:
             sluice.convert(coords, os.path.join(folder, "wide.slc"), many, overwrite=True)
     fails(sluice.UsageError, "need values", sluice.convert, want, os.path.join(folder, "x.slc"))
-    fails(sluice.UsageError, "NoneType is not a supported sparse array", sluice.convert, None, os.path.join(folder, "x.slc"))
+    fails(sluice.UsageError, "NoneType is neither a table", sluice.convert, None, os.path.join(folder, "x.slc"))
     fails(sluice.InputError, "entry 0", sluice.convert, coords, os.path.join(folder, "x.slc"), values, shape=(9, 9, 9))
     check(not os.path.exists(os.path.join(folder, "x.slc")), "something is left")
 

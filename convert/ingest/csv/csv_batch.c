@@ -156,6 +156,7 @@ static void translate_times(struct batch *batch, unsigned m)
     const struct slc_csv_table *table = batch->table;
     const struct column column = column_of(batch, m);
     const unsigned at = table->at[m];
+    const bool binary = slc_csv_is_binary(table, m, 8);
     struct slc_time times[SLC_CSV_BATCH];
     int64_t bins[SLC_CSV_BATCH];
     struct slc_time_range days = SLC_TIME_RANGE_EMPTY;
@@ -163,7 +164,7 @@ static void translate_times(struct batch *batch, unsigned m)
     for (unsigned i = 0; i < batch->count; i++) {
         const struct span field = field_at(&column, i);
 
-        if (slc_csv_is_binary(table, m, field.bytes)) {
+        if (binary && field.bytes == sizeof times[i]) {
             memcpy(&times[i], field.text, sizeof times[i]);
             days = (struct slc_time_range){INT32_MIN, INT32_MAX};
         } else if (slc_csv_time(field.text, field.bytes, &times[i])) {
@@ -225,6 +226,7 @@ static void translate_values(struct batch *batch)
 {
     const unsigned order = batch->table->spec->order, count = batch->count;
     const bool counted = batch->table->at[order] == UINT_MAX;
+    const bool binary = slc_csv_is_binary(batch->table, order, 8);
     const struct column column = column_of(batch, counted ? 0 : order);
     const size_t row_bytes = batch->table->row_bytes;
     uint8_t *to = first_cell(batch, order);
@@ -235,7 +237,7 @@ static void translate_values(struct batch *batch)
         if (!counted) {
             const struct span field = field_at(&column, i);
 
-            if (slc_csv_is_binary(batch->table, order, field.bytes)) {
+            if (binary && field.bytes == sizeof value) {
                 memcpy(&value, field.text, sizeof value);
             } else if (!slc_csv_value(field.text, field.bytes, &value)) {
                 batch->count = i;
