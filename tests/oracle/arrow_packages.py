@@ -168,14 +168,14 @@ def own_writers(table):
 
 
 STREAMED = """
-import resource, sys
+import re, sys
 import duckdb, sluice
 duckdb.sql("set threads = 1; set memory_limit = '24MiB'; set enable_progress_bar = false")
 relation = duckdb.sql(f"select make_timestamp(1600000000000000 + (hash(range) % 100000000000000)::bigint) as pickup, "
                       "'zone ' || hash(range + 1) % 250 as zone, 1000000000000 + (hash(range + 2) % 30000)::bigint as driver, "
                       f"(hash(range + 3) % 1000) / 100 as tip from range({sys.argv[1]})")
 store = sluice.convert(relation, "x.slc", columns="datehour(pickup),zone,driver", value_column="tip", memory=sys.argv[2], overwrite=True)
-print(store.info().entries, store.nnz, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+print(store.info().entries, store.nnz, int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]) >> 10)
 """
 
 
