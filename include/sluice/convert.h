@@ -302,8 +302,8 @@ SLUICE_API enum sluice_status sluice_append(const char *path,
                                             struct sluice_error *err);
 
 /* Adds the rows of the table in an Arrow stream to the store at `path`. The table has the columns
- * that the store was made from. The members dialect, index_base, labels and values of `options` must be 0.
- * `report` may be NULL.
+ * that the store was made from. The members dialect, index_base, labels and values of `options`
+ * must be 0. `report` may be NULL.
  * Ownership: the stream is released in every case.
  * Errors: those of sluice_append and sluice_convert_arrow. On error, `report` is unchanged and the
  * store is either the old or the new one.
