@@ -23,6 +23,7 @@ struct change {
     struct slc_block_file from; /* P, open */
     struct slc_stripe_list old; /* contents of P if P is a list */
     bool striped;
+    bool owned;   /* this store owns the stripes of P */
     bool renamed; /* the rename was done; new files must stay */
 };
 
@@ -53,6 +54,10 @@ static enum slc_status start_change(const struct slc_relayout *layouts,
     change->next = change->path == NULL ? NULL : slc_restripe_path(change->path, suffix);
     SLC_TRY(slc_check_memory(change->next != NULL, err, "for a path"));
     SLC_TRY(slc_stripe_list_load(change->files, change->path, &change->old, &change->striped, err));
+    if (change->striped) {
+        SLC_TRY(slc_stripe_is_owned(change->files, change->path, &change->old.shape, &change->owned,
+                                    err));
+    }
     return slc_block_file_open(change->files, change->path, "opening a block file", &change->from,
                                err);
 }
@@ -146,13 +151,14 @@ static enum slc_status write_list(const struct change *change,
     return status;
 }
 
-/* If P is a list, records that its stripes must be removed when P has been replaced. */
+/* If P is a list of stripes that this store owns, records that they must be removed when P has been
+ * replaced. */
 static enum slc_status record_leaving(const struct change *change, struct slc_error *err)
 {
     char *path = slc_restripe_path(change->path, SLC_STRIPES_LEAVING);
     enum slc_status status = slc_check_memory(path != NULL, err, "for a path");
 
-    if (status == SLC_OK && change->striped) {
+    if (status == SLC_OK && change->owned) {
         status = write_list(change, &change->old, path, err);
     }
     slc_free(path);
@@ -212,6 +218,9 @@ static enum slc_status commit_stripes(struct change *change, struct slc_error *e
 
     SLC_TRY(slc_check_call(code, err, change->path, "moving the layout in place"));
     change->renamed = true;
+    if (change->striped && !change->owned) {
+        slc_stripe_note_kept(change->path, &change->old);
+    }
     SLC_TRY(slc_name_sync(change->files, change->path, err));
     return slc_restripe_clean_list(change->files, change->path, SLC_STRIPES_LEAVING, err);
 }
@@ -232,13 +241,14 @@ static void abandon_change(const struct change *change)
            SLC_OK);
 }
 
-/* Sets *there to true if all stripes that P lists are in the folders of `list`. */
+/* Sets *there to true if all stripes that P lists are in the folders of `list` and this store owns
+ * them. */
 static enum slc_status are_in_folders(const struct change *change,
                                       const struct slc_stripe_list *list,
                                       bool *there,
                                       struct slc_error *err)
 {
-    *there = change->striped && change->old.shape.count == list->shape.count;
+    *there = change->owned && change->old.shape.count == list->shape.count;
     for (unsigned k = 0; *there && k < list->shape.count; k++) {
         char *path = slc_stripe_path(&change->old.shape, change->path, list->folders[k], k);
         struct slc_error ignored = SLC_ERROR_INIT;
@@ -266,12 +276,13 @@ static bool same_folders(const struct slc_stripe_list *a, const struct slc_strip
 }
 
 /* Returns the identity of new stripes, which becomes part of their file names: a hash of contents,
- * store and folders. The same command thus yields the same names, and two stores have different
- * names. */
+ * store, owner and folders. Two stores have different names. */
 static uint64_t identity(const struct change *change, const struct slc_stripe_list *list)
 {
-    uint64_t numbers[] = {list->shape.file_bytes, list->shape.header_hash, list->shape.unit,
-                          list->shape.count};
+    uint64_t numbers[] = {list->shape.file_bytes,   list->shape.header_hash,
+                          list->shape.unit,         list->shape.count,
+                          list->shape.owner.inode,  list->shape.owner.file_system,
+                          list->shape.owner.born_ns};
     uint64_t id =
         slc_hash64(numbers, sizeof numbers) ^ slc_hash64(change->path, strlen(change->path));
 
@@ -299,6 +310,7 @@ static enum slc_status make_list(const struct change *change,
                                             .header_hash = change->listed->header_hash,
                                             .unit = unit != 0 ? unit : SLC_STRIPE_UNIT,
                                             .count = count};
+    SLC_TRY(slc_stripe_owner_find(change->files, change->path, &list->shape.owner, err));
     for (unsigned k = 0; k < count; k++) {
         list->folders[k] = slc_strdup(folders[k]);
         SLC_TRY(slc_check_memory(list->folders[k] != NULL, err, "for a path"));

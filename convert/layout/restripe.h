@@ -12,8 +12,9 @@
 /* Moves the block file of a listed layout into `count` stripes, stripe k in folders[k] (absolute,
  * or relative to the store's folder). The folders must exist. *changed is false if the stripes were
  * already in these folders. If the user moved the stripes to these folders, only the list is
- * rewritten. Errors: SLC_ERR_USAGE for an unknown layout or a wrong number of folders; errors of
- * file operations. After an error, the store is unchanged. */
+ * rewritten. If another store owns the stripes, they stay, and this store gets its own. Errors:
+ * SLC_ERR_USAGE for an unknown layout or a wrong number of folders; errors of file operations.
+ * After an error, the store is unchanged. */
 enum slc_status slc_relayout_stripe(struct slc_relayout *layouts,
                                     enum slc_layout_kind kind,
                                     unsigned mode,
@@ -43,7 +44,8 @@ enum slc_status slc_relayout_gather(struct slc_relayout *layouts,
 char *slc_restripe_path(const char *path, const char *suffix);
 
 /* If there is a list of stripes at PATH + SUFFIX, removes the list, and also its stripes unless
- * PATH uses them. Errors: those of files and lists. After an error, the list still exists. */
+ * PATH uses them or another store owns them. Errors: those of files and lists. After an error, the
+ * list still exists. */
 enum slc_status slc_restripe_clean_list(const struct slc_files *files,
                                         const char *path,
                                         const char *suffix,
@@ -54,7 +56,7 @@ enum slc_status slc_restripe_clean(const struct slc_files *files,
                                    const char *store,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* Removes a list of stripes at `path`, if it exists, with its stripes. */
+/* Removes a list of stripes at `path`, if it exists, with the stripes that this store owns. */
 enum slc_status slc_restripe_discard(const struct slc_files *files,
                                      const char *path,
                                      struct slc_error *err) SLC_NODISCARD;

@@ -104,14 +104,19 @@ static enum slc_status remove_stripe(const struct slc_files *files,
     return SLC_OK;
 }
 
-/* Removes all stripes of a list that is, or was, at `path`. */
+/* Removes all stripes of a list that is, or was, at `path`, if this store owns them. */
 static enum slc_status remove_stripes(const struct slc_files *files,
                                       const char *path,
                                       const struct slc_stripe_list *list,
                                       struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
+    bool owned;
+    enum slc_status status = slc_stripe_is_owned(files, path, &list->shape, &owned, err);
 
+    if (status == SLC_OK && !owned) {
+        slc_stripe_note_kept(path, list);
+        return SLC_OK;
+    }
     for (unsigned k = 0; k < list->shape.count && status == SLC_OK; k++) {
         char *stripe = slc_stripe_path(&list->shape, path, list->folders[k], k);
 

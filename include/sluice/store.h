@@ -171,6 +171,8 @@ SLUICE_API enum sluice_status sluice_layout_drop(const char *path,
  * Stripes on several drives are read at the same time. `mode` is 0 for SLUICE_LAYOUT_BLCO. The
  * store records the absolute paths of the folders. If stripe files are moved later, list their new
  * folders in the environment variable SLUICE_STRIPES. Open handles keep reading the old files.
+ * Stripes belong to the store folder for which they were written; a copy of this folder reads them,
+ * but never changes or removes them.
  * Ownership: `folders` has `count` paths, which are copied.
  * Errors: SLUICE_ERR_USAGE for a layout that does not exist or a wrong number of folders,
  * SLUICE_ERR_IO, SLUICE_ERR_NOSPACE, SLUICE_ERR_DAMAGED, SLUICE_ERR_MEMORY, SLUICE_ERR_INTERRUPTED.

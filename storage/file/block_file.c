@@ -1,12 +1,15 @@
 /* Opens block files and searches the folders of their stripes. */
 #include "storage/file/block_file.h"
 
+#include "base/error/log.h"
+#include "base/hash.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,6 +110,29 @@ static enum slc_status find_stripe(const struct slc_files *files,
     return slc_error_pass(err, &search.fault);
 }
 
+/* Sets file->borrowed, and logs a note unless the last note was about the same folder. */
+static void note_borrowed(struct slc_block_file *file, const char *path)
+{
+    static _Atomic uint64_t noted;
+    struct slc_error ignored = SLC_ERROR_INIT;
+    char *folder = slc_path_parent(path);
+    bool owned = false;
+
+    file->borrowed =
+        slc_stripe_is_owned(file->files, path, &file->shape, &owned, &ignored) != SLC_OK || !owned;
+    if (file->borrowed && folder != NULL) {
+        const uint64_t hash = slc_hash64(folder, strlen(folder));
+
+        if (atomic_exchange(&noted, hash) != hash) {
+            slc_log(SLC_LOG_NOTE,
+                    "%s: another store folder owns the stripes of this store, which is a copy or "
+                    "was moved to another file system: they are read, but not changed or removed",
+                    folder);
+        }
+    }
+    slc_free(folder);
+}
+
 /* Reads the list of stripes at `path`, closes its file, and opens the stripes instead. */
 static enum slc_status
 open_stripes(struct slc_block_file *file, const char *path, struct slc_error *err)
@@ -124,6 +150,7 @@ open_stripes(struct slc_block_file *file, const char *path, struct slc_error *er
     slc_block_file_close(file);
     file->shape = list.shape;
     file->bytes = list.shape.file_bytes;
+    note_borrowed(file, path);
     for (unsigned k = 0; k < list.shape.count && status == SLC_OK; k++) {
         status = find_stripe(file->files, path, &list, k, &file->parts[k], err);
         file->part_count += status == SLC_OK;

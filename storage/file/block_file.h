@@ -19,6 +19,7 @@ struct slc_block_file {
     const struct slc_files *files;
     uint64_t bytes;
     struct slc_stripe_shape shape; /* count is 0 for a plain file, which is parts[0] */
+    bool borrowed;                 /* another store folder owns the stripes */
     unsigned part_count;
     struct slc_block_part parts[SLC_MAX_STRIPES];
 };
@@ -30,11 +31,12 @@ struct slc_block_file {
 
 /* Opens the block file at `path` for reading, including all of its stripes. Searches for each
  * stripe in the folders of the environment variable SLUICE_STRIPES, then in the folder listed for
- * it, then in the other listed folders, and opens the first stripe found. `what` is a text for
- * messages, such as "opening the file". Ownership: release with slc_block_file_close, which accepts
- * SLC_BLOCK_FILE_INIT. Errors: SLC_ERR_IO; SLC_ERR_FORMAT if `path` is not a plain file; those of
- * slc_stripe_list_decode; SLC_ERR_IO if a stripe is missing, SLC_ERR_DAMAGED if a file with the
- * stripe's name is not the stripe, both with the path. */
+ * it, then in the other listed folders, and opens the first stripe found. If another store folder
+ * owns the stripes, logs a note, once for each folder that is opened repeatedly. `what` is a text
+ * for messages, such as "opening the file". Ownership: release with slc_block_file_close, which
+ * accepts SLC_BLOCK_FILE_INIT. Errors: SLC_ERR_IO; SLC_ERR_FORMAT if `path` is not a plain file;
+ * those of slc_stripe_list_decode; SLC_ERR_IO if a stripe is missing, SLC_ERR_DAMAGED if a file
+ * with the stripe's name is not the stripe, both with the path. */
 enum slc_status slc_block_file_open(const struct slc_files *files,
                                     const char *path,
                                     const char *what,

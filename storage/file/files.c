@@ -180,6 +180,20 @@ static void fill_direct(struct slc_file_stat *stat, int fd, const char *path)
     }
 }
 
+/* Sets the members that identify a folder for a long time. */
+static void fill_folder(struct slc_file_stat *stat, const char *path)
+{
+    struct statx sx;
+    struct statfs fs;
+
+    if (statx(AT_FDCWD, path, 0, STATX_BTIME, &sx) == 0 && (sx.stx_mask & STATX_BTIME) != 0) {
+        stat->born_ns = sx.stx_btime.tv_sec * 1000000000 + sx.stx_btime.tv_nsec;
+    }
+    if (statfs(path, &fs) == 0) {
+        memcpy(&stat->file_system, &fs.f_fsid, sizeof stat->file_system);
+    }
+}
+
 static int system_stat_fd(void *self, int fd, struct slc_file_stat *stat)
 {
     struct stat st;
@@ -208,6 +222,8 @@ static int system_stat_path(void *self, const char *path, struct slc_file_stat *
     fill_from_stat(result, &st);
     if (result->kind == 'f') {
         fill_direct(result, -1, path);
+    } else if (result->kind == 'd') {
+        fill_folder(result, path);
     }
     return 0;
 }

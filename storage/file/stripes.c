@@ -2,6 +2,7 @@
  * before they are used. */
 #include "storage/file/stripes.h"
 
+#include "base/error/log.h"
 #include "base/hash.h"
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
@@ -27,7 +28,9 @@ enum {
     AT_COUNT = 56,
     AT_ORDINAL = 60, /* zero in a list */
     AT_FOLDERS = 64,
-    HASH_BYTES = 8, /* the last bytes are the hash of all bytes before them */
+    OWNER_BYTES = 24, /* of the owner, before the hash */
+    HASH_BYTES = 8,   /* the last bytes are the hash of all bytes before them */
+    TAIL_BYTES = OWNER_BYTES + HASH_BYTES,
     MAGIC_BYTES = 8,
     MAJOR = 1,
     LENGTH_BYTES = 4
@@ -75,6 +78,11 @@ static void encode_head(const struct slc_stripe_shape *shape,
     slc_store_u64(data + AT_UNIT, shape->unit);
     slc_store_u32(data + AT_COUNT, shape->count);
     slc_store_u32(data + AT_ORDINAL, ordinal);
+
+    uint8_t *owner = data + bytes - TAIL_BYTES;
+    slc_store_u64(owner, shape->owner.inode);
+    slc_store_u64(owner + 8, shape->owner.file_system);
+    slc_store_u64(owner + 16, shape->owner.born_ns);
 }
 
 static void append_hash(uint8_t *data, uint64_t bytes)
@@ -87,7 +95,7 @@ enum slc_status slc_stripe_list_encode(const struct slc_stripe_list *list,
                                        uint64_t *bytes,
                                        struct slc_error *err)
 {
-    uint64_t need = AT_FOLDERS + HASH_BYTES, at = AT_FOLDERS;
+    uint64_t need = AT_FOLDERS + TAIL_BYTES, at = AT_FOLDERS;
 
     for (unsigned k = 0; k < list->shape.count; k++) {
         const size_t length = strlen(list->folders[k]);
@@ -124,10 +132,14 @@ fail_at(struct slc_error *err, enum slc_status status, uint64_t offset, const ch
     return status;
 }
 
-/* Decodes the fields before the folders, after the checksum was verified. */
-static enum slc_status
-decode_shape(const uint8_t *data, struct slc_stripe_shape *shape, struct slc_error *err)
+/* Decodes all fields but the folders, after the checksum was verified. */
+static enum slc_status decode_shape(const uint8_t *data,
+                                    uint64_t bytes,
+                                    struct slc_stripe_shape *shape,
+                                    struct slc_error *err)
 {
+    const uint8_t *owner = data + bytes - TAIL_BYTES;
+
     if (slc_load_u16(data + AT_MAJOR) != MAJOR || slc_load_u64(data + AT_RESERVED) != 0) {
         return fail_at(
             err, SLC_ERR_UNSUPPORTED, AT_MAJOR,
@@ -137,6 +149,9 @@ decode_shape(const uint8_t *data, struct slc_stripe_shape *shape, struct slc_err
                                        .file_bytes = slc_load_u64(data + AT_FILE_BYTES),
                                        .header_hash = slc_load_u64(data + AT_HEADER_HASH),
                                        .unit = slc_load_u64(data + AT_UNIT),
+                                       .owner = {.inode = slc_load_u64(owner),
+                                                 .file_system = slc_load_u64(owner + 8),
+                                                 .born_ns = slc_load_u64(owner + 16)},
                                        .count = slc_load_u32(data + AT_COUNT)};
     if (shape->count == 0 || shape->count > SLC_MAX_STRIPES) {
         return fail_at(err, SLC_ERR_FORMAT, AT_COUNT,
@@ -166,7 +181,7 @@ static enum slc_status decode_folders(const uint8_t *data,
                                       struct slc_stripe_list *list,
                                       struct slc_error *err)
 {
-    const uint64_t end = bytes - HASH_BYTES;
+    const uint64_t end = bytes - TAIL_BYTES;
     uint64_t at = AT_FOLDERS;
 
     for (unsigned k = 0; k < list->shape.count; k++) {
@@ -212,7 +227,7 @@ enum slc_status slc_stripe_list_decode(const uint8_t *data,
         return fail_at(err, SLC_ERR_DAMAGED, bytes - HASH_BYTES,
                        "checksum mismatch in the list of stripes: it was altered");
     }
-    enum slc_status status = decode_shape(data, &read.shape, err);
+    enum slc_status status = decode_shape(data, bytes, &read.shape, err);
     SLC_THEN(status, decode_folders(data, bytes, &read, err));
     if (status != SLC_OK) {
         slc_stripe_list_clear(&read);
@@ -288,6 +303,58 @@ char *slc_stripe_path(const struct slc_stripe_shape *shape,
     slc_free(parent);
     slc_free(from);
     return path;
+}
+
+enum slc_status slc_stripe_owner_find(const struct slc_files *files,
+                                      const char *list_path,
+                                      struct slc_stripe_owner *owner,
+                                      struct slc_error *err)
+{
+    char *folder = slc_path_parent(list_path);
+    struct slc_file_stat stat;
+    enum slc_status status = slc_check_memory(folder != NULL, err, "for a path");
+
+    if (status == SLC_OK) {
+        int code = files->stat_path(files->self, folder, &stat);
+        status = slc_check_call(code, err, folder, "identifying the store's folder");
+    }
+    if (status == SLC_OK) {
+        *owner = (struct slc_stripe_owner){.inode = stat.inode,
+                                           .file_system = stat.file_system,
+                                           .born_ns = (uint64_t)stat.born_ns};
+    }
+    slc_free(folder);
+    return status;
+}
+
+enum slc_status slc_stripe_is_owned(const struct slc_files *files,
+                                    const char *list_path,
+                                    const struct slc_stripe_shape *shape,
+                                    bool *owned,
+                                    struct slc_error *err)
+{
+    const struct slc_stripe_owner *owner = &shape->owner;
+    struct slc_stripe_owner here = {.inode = 0};
+
+    *owned = false;
+    SLC_TRY(slc_stripe_owner_find(files, list_path, &here, err));
+    *owned = owner->inode != 0 && owner->inode == here.inode &&
+             owner->file_system == here.file_system &&
+             (owner->born_ns == here.born_ns || owner->born_ns == 0 || here.born_ns == 0);
+    return SLC_OK;
+}
+
+void slc_stripe_note_kept(const char *list_path, const struct slc_stripe_list *list)
+{
+    char *first = slc_stripe_path(&list->shape, list_path, list->folders[0], 0);
+
+    if (first != NULL) {
+        slc_log(SLC_LOG_NOTE,
+                "%s and the other stripes of this set (%u in total) are kept, because another "
+                "store folder owns them; if no store reads them any more, remove them",
+                first, list->shape.count);
+    }
+    slc_free(first);
 }
 
 enum slc_status slc_stripe_list_load(const struct slc_files *files,

@@ -1,10 +1,12 @@
 /* A block file that is divided over several folders, on several drives (docs/FORMAT.md, section
- * 12). In the store, the block file is replaced with a list of folders; each folder has a stripe,
+ * 15). In the store, the block file is replaced with a list of folders; each folder has a stripe,
  * which is a file with its own header. Sections of `unit` bytes are distributed round-robin over
  * the stripes, starting with stripe 0.
  * A list names only folders. The name of a stripe follows from the list's identity, and a file with
  * that name is read or removed only if its header identifies it as that stripe. A forged list
- * therefore cannot make sluice read or remove other files. */
+ * therefore cannot make sluice read or remove other files. List and headers state the store folder
+ * that owns the stripes. A copy of the list in another folder can read them, but not remove
+ * them. */
 #ifndef SLC_STORAGE_STRIPES_H
 #define SLC_STORAGE_STRIPES_H
 
@@ -32,12 +34,21 @@ enum {
 /* Environment variable: colon-separated folders that are searched first for stripes. */
 #define SLC_STRIPES_VARIABLE "SLUICE_STRIPES"
 
+/* The store folder that owns stripes: only this folder may remove them. Renaming the folder keeps
+ * this identity; a copy of the folder has another one. `inode` is 0 if the owner is unknown. */
+struct slc_stripe_owner {
+    uint64_t inode;
+    uint64_t file_system; /* 0 if unknown */
+    uint64_t born_ns;     /* time of birth; 0 if unknown */
+};
+
 /* How a block file is divided into stripes. */
 struct slc_stripe_shape {
     uint64_t id;          /* identity of this set of stripes */
     uint64_t file_bytes;  /* size of the block file */
     uint64_t header_hash; /* hash of the header of the block file */
     uint64_t unit;        /* multiple of a page */
+    struct slc_stripe_owner owner;
     unsigned count;
 };
 
@@ -66,7 +77,7 @@ enum slc_status slc_stripe_list_encode(const struct slc_stripe_list *list,
                                        uint64_t *bytes,
                                        struct slc_error *err) SLC_NODISCARD;
 /* Decodes and checks a list. Ownership: release with slc_stripe_list_clear, which accepts an
- * all-zero list. Errors: the statuses of FORMAT.md, section 12.1, with the offset of the field but
+ * all-zero list. Errors: the statuses of FORMAT.md, section 15.1, with the offset of the field but
  * not the file name. */
 enum slc_status slc_stripe_list_decode(const uint8_t *data,
                                        uint64_t bytes,
@@ -91,6 +102,24 @@ char *slc_stripe_path(const struct slc_stripe_shape *shape,
                       const char *list_path,
                       const char *folder,
                       unsigned ordinal);
+
+/* Sets *owner to the identity of the folder that contains `list_path`. Errors: SLC_ERR_IO,
+ * SLC_ERR_MEMORY. */
+enum slc_status slc_stripe_owner_find(const struct slc_files *files,
+                                      const char *list_path,
+                                      struct slc_stripe_owner *owner,
+                                      struct slc_error *err) SLC_NODISCARD;
+
+/* Sets *owned to true if the folder that contains the list at `list_path` owns its stripes. Errors:
+ * those of slc_stripe_owner_find. */
+enum slc_status slc_stripe_is_owned(const struct slc_files *files,
+                                    const char *list_path,
+                                    const struct slc_stripe_shape *shape,
+                                    bool *owned,
+                                    struct slc_error *err) SLC_NODISCARD;
+
+/* Logs that the stripes of the list at `list_path` are kept, because another folder owns them. */
+void slc_stripe_note_kept(const char *list_path, const struct slc_stripe_list *list);
 
 /* Reads the list at `path`. *found is false if the file is not a list (a plain block file, or
  * missing). Errors: those of file operations and of slc_stripe_list_decode. */

@@ -298,6 +298,85 @@ def striped(folder):
     check(layout(store, "--stripe", os.path.join(folder, "none")).returncode == 5, "a folder that is not there")
 
 
+def striped_store(folder):
+    """A small store with its two layouts in stripes in folders `a` and `b`."""
+    store, a, b = (os.path.join(folder, name) for name in ("t.slc", "a", "b"))
+    sluice("generate", store, "--dims", "30x20x9", "--nnz", 3000, "-q", "--seed", 3)
+    os.mkdir(a)
+    os.mkdir(b)
+    sluice("layout", store, "--sorted", "1", "-q")
+    sluice("layout", store, "--stripe", f"{a},{b}", "-q")
+    return store, a, b
+
+
+def tree(*folders):
+    """The bytes of all files in these folders."""
+    return {os.path.join(root, name): read_bytes(os.path.join(root, name))
+            for folder in folders for root, _, names in os.walk(folder) for name in names}
+
+
+def copied(folder):
+    """No command on a copy of a striped store changes the original's files; each says that the
+    stripes belong to another store."""
+    store, a, b = striped_store(folder)
+    before = tree(store, a, b)
+    copy, out, more = (os.path.join(folder, name) for name in ("copy.slc", "out", "more.tns"))
+    with open(more, "w") as file:
+        file.write("1 1 1 5\n")
+    generate = ["generate", copy, "--dims", "5x5x5", "--nnz", 10, "-f"]
+    commands = [["layout", copy, *words] for words in (
+        ["--gather"], ["--gather", "--of", "blco"], ["--drop", "sorted-1"], ["--stripe", f"{a},{b}"], ["--stripe", a],
+        ["--stripe", b, "--of", "sorted-1"], ["--sorted", "all"], ["--fiber", "1"], [])]
+    commands += [generate, ["convert", more, copy, "-f"], ["append", copy, more], ["slice", store, copy, "--mode", "1=1..5", "-f"],
+                 ["slice", copy, out + ".slc", "--mode", "1=1..5"], ["permute", store, copy, "--order", "3,2,1", "-f"],
+                 ["permute", copy, copy, "--order", "3,2,1", "-f"], ["cpd", copy, "-r", 2, "-i", 1, "-o", out],
+                 ["export", copy, out + ".tns", "-f"], ["info", copy], ["check", copy], ["plan", copy, "-r", 2]]
+    quiet = [["layout", copy]]  # reads the manifest only
+    own = os.path.join(folder, "own")
+    os.mkdir(own)
+    changed = 0
+    for command in commands:
+        shutil.copytree(store, copy)
+        ran = run_command(list(map(str, command)), 300)
+        said = ran.stdout + ran.stderr
+        check(ran.returncode == 0 and ("another store folder owns" in said or command in quiet), (command, said))
+        changed += tree(copy) != {path.replace(store, copy): data for path, data in before.items() if path.startswith(store)}
+        if os.path.exists(copy) and command[:1] != ["generate"]:
+            sluice("check", copy, "-q")
+        now = tree(store, a, b)
+        check({path: now.get(path) for path in before} == before, f"{command} changed the original")
+        # Stripes of the copy itself are new files.
+        for path in set(now) - set(before):
+            os.unlink(path)
+        shutil.rmtree(copy)
+    check(changed >= 10, changed)
+    sluice("check", store, "-q")
+    # info says it in both forms; the original owns its stripes.
+    shutil.copytree(store, copy)
+    check("(owned by another store folder)" in sluice("info", copy)[0], "not said")
+    for path, owned in ((copy, False), (store, True)):
+        told = json.loads(sluice("info", path, "--json")[0])["layouts"]
+        check([layout["stripes_owned"] for layout in told] == [owned, owned], told)
+    # Lists that an interrupted change left, in the copy.
+    shutil.copy(os.path.join(copy, "blco.blk"), os.path.join(copy, "sorted-1.blk.unstripe"))
+    shutil.copy(os.path.join(copy, "sorted-1.blk"), os.path.join(copy, "blco.blk.stripes"))
+    sluice("layout", copy, "--drop", "sorted-1", "-q")
+    check(tree(store, a, b) == before, "leftover lists of a copy removed stripes")
+    # Once it is striped itself, the copy owns its stripes.
+    sluice("layout", copy, "--stripe", own, "-q")
+    check(len(stripes(own)) == 1 and tree(store, a, b) == before, stripes(own))
+    sluice("layout", copy, "--gather", "-q")
+    check(stripes(own) == [], stripes(own))
+    shutil.rmtree(copy)
+    # A renamed store still owns its stripes; a copy at its old path does not.
+    os.rename(store, copy)
+    shutil.copytree(copy, store)
+    sluice("layout", store, "--gather", "-q")
+    check(tree(a, b) == {path: data for path, data in before.items() if not path.startswith(store)}, "removed")
+    sluice("layout", copy, "--gather", "-q")
+    check(stripes(a, b) == [], stripes(a, b))
+
+
 run([
     ("layouts are added, listed and dropped", add_list_drop),
     ("whole fibers", fibers),
@@ -310,4 +389,5 @@ run([
     ("read-only commands", only_read),
     ("a store that is being replaced", replaced),
     ("stripes in other folders", striped),
+    ("copies of a striped store", copied),
 ])

@@ -18,7 +18,7 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 import slc_format as f  # noqa: E402
 from forged import PAGE, Forgery, write_manifest  # noqa: E402
-from tap import FULL, QUICK, SLUICE, check, run, run_command, sluice  # noqa: E402
+from tap import FULL, QUICK, SLUICE, check, read_bytes, run, run_command, sluice  # noqa: E402
 
 DIMS = [50, 40, 30]
 CHANGES = (0x01, 0x80, 0xFF)
@@ -374,6 +374,41 @@ def holes(folder):
     frugal(("info", hollow.store), {3})
 
 
+def without_owner(folder):
+    """Stripes without an owner are read, but kept; an owner forged in the list only is damage."""
+    store, a, b = make_store(folder, "packed"), os.path.join(folder, "a"), os.path.join(folder, "b")
+    os.mkdir(a)
+    os.mkdir(b)
+    sluice("layout", store, "--sorted", "1", "-q")
+    sluice("layout", store, "--stripe", f"{a},{b}", "-q")
+    lists = [os.path.join(store, name) for name in ("blco.blk", "sorted-1.blk")]
+    files = lists + [os.path.join(path, name) for path in (a, b) for name in os.listdir(path)]
+
+    def forge(path, owner):
+        data = bytearray(read_bytes(path)[:PAGE])
+        data[4064:4088] = owner
+        data[4088:4096] = struct.pack("<Q", f.hash64(data[:4088]))
+        with open(path, "r+b") as file:
+            file.write(data)
+
+    owner = read_bytes(lists[0])[4064:4088]
+    check(int.from_bytes(owner[:8], "little") == os.stat(store).st_ino, owner)
+    check(all(read_bytes(path)[4064:4088] == owner for path in files), "another owner")
+    for path in files:
+        forge(path, bytes(24))
+    before = [read_bytes(path) for path in files[2:]]
+    sluice("check", store, "-q")
+    refused = sluice("convert", "-", store, "-q", "-f", input="1 1 1 1\n", status=5)[1]
+    check("--gather" in refused, refused)
+    forge(lists[1], owner)
+    check("belongs to another store" in "".join(sluice("check", store, status=5)), "not damaged")
+    said = sluice("layout", store, "--drop", "sorted-1")
+    check([read_bytes(path) for path in files[2:]] == before and "is not the stripe" in "".join(said), said)
+    said = sluice("layout", store, "--gather")
+    check([read_bytes(path) for path in files[2:]] == before and "are kept" in "".join(said), said)
+    sluice("check", store, "-q")
+
+
 # A crash shows in the exit status.
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 run([
@@ -387,4 +422,5 @@ run([
     ("manifests", manifests),
     ("pipes and links in the place of files", pipes),
     ("files of holes", holes),
+    ("stripes without an owner", without_owner),
 ])

@@ -8,6 +8,7 @@ import json
 import os
 import pickle
 import re
+import shutil
 import signal
 import sys
 import threading
@@ -155,6 +156,19 @@ def striped(folder):
     found = tensor.layouts[0].stripes
     check([os.path.dirname(stripe) for stripe in found] == drives and all(map(os.path.exists, found)), found)
     check(np.array_equal(tensor.mttkrp([np.ones((n, 2)) for n in SHAPE], 0), alone), "products differ")
+    # The functions that remove stripes keep them if the store is a copy.
+    tensor.add_layout("sorted", 0)
+    tensor.stripe_layout(drives, "sorted", 0)
+    before = tree(drives[0]) + tree(drives[1])
+    for change in (lambda copy: copy.gather_layout(), lambda copy: copy.drop_layout("sorted", 0),
+                   lambda copy: copy.stripe_layout(drives[:1]),
+                   lambda copy: sluice.generate(copy.path, (5, 5), 5, overwrite=True)):
+        path = shutil.copytree(tensor.path, os.path.join(folder, "copy.slc"))
+        change(sluice.open(path))
+        check(set(before) <= set(tree(drives[0]) + tree(drives[1])), "a copy removed stripes")
+        shutil.rmtree(path)
+    tensor.check()
+    tensor.drop_layout("sorted", 0)
     tensor.gather_layout()
     check(tensor.layouts[0].stripes == () and not any(map(os.path.exists, found)), tensor.layouts)
     try:

@@ -72,7 +72,7 @@ static void print_leftover(void *context, const struct slc_leftover *leftover)
         printf("repeat the conversion command to remove it, or delete it\n");
     } else if (strstr(leftover->name, "stripe") != NULL) {
         printf("the next command that changes layouts removes this file and the stripes that it "
-               "lists\n");
+               "lists, if the store owns them\n");
     } else if (leftover->layout == SLC_LAYOUT_BLCO) {
         printf("the next command that changes layouts replaces this file; you can delete it\n");
     } else {

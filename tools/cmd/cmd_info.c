@@ -259,6 +259,7 @@ static json_t *layout_to_json(const struct slc_manifest *manifest,
             (void)json_array_append_new(stripes, slc_json_string(file->parts[k].path));
         }
         slc_json_set(object, "stripes", stripes);
+        slc_json_set(object, "stripes_owned", json_boolean(!file->borrowed));
     }
     if (object != NULL && layout->layout == SLC_LAYOUT_FIBER) {
         slc_json_set_count(object, "fibers", stats->fibers);
@@ -458,7 +459,8 @@ static void print_text(const struct slc_store *store, const struct findings *fin
     for (unsigned i = 0; i < manifest->layout_count; i++) {
         print_layout(manifest, i, &findings->layouts[i]);
         for (unsigned k = 0; k < findings->files[i].shape.count; k++) {
-            printf("  %-12s stripe %u of %u: %s\n", "", k + 1, findings->files[i].shape.count,
+            printf("  %-12s stripe %u of %u%s: %s\n", "", k + 1, findings->files[i].shape.count,
+                   findings->files[i].borrowed ? " (owned by another store folder)" : "",
                    findings->files[i].parts[k].path);
         }
     }

@@ -92,7 +92,8 @@ static bool is_of_a_mode(const char *name)
            is_numbered(name, "fiber-", layouts, sizeof layouts / sizeof layouts[0]);
 }
 
-/* Returns true if file `name` of the folder is a valid list of stripes in other folders. */
+/* Returns true if file `name` of the folder is a valid list of stripes in other folders that this
+ * folder owns, or whose owner is unknown. */
 static bool is_list_of_stripes(const struct census *census, const char *name)
 {
     struct slc_stripe_list list = {.shape = {0}};
@@ -103,6 +104,15 @@ static bool is_list_of_stripes(const struct census *census, const char *name)
     if (path != NULL &&
         slc_stripe_list_load(census->files, path, &list, &found, &ignored) != SLC_OK) {
         found = false;
+    }
+    if (found && list.shape.owner.inode != 0) {
+        bool owned;
+
+        if (slc_stripe_is_owned(census->files, path, &list.shape, &owned, &ignored) == SLC_OK &&
+            !owned) {
+            slc_stripe_note_kept(path, &list);
+            found = false;
+        }
     }
     slc_stripe_list_clear(&list);
     slc_free(path);

@@ -18,7 +18,12 @@
 #include <unistd.h>
 
 static const struct slc_stripe_shape sample = {
-    .id = 0x1234, .file_bytes = 9 * PAGE, .header_hash = 77, .unit = 2 * PAGE, .count = 3};
+    .id = 0x1234,
+    .file_bytes = 9 * PAGE,
+    .header_hash = 77,
+    .unit = 2 * PAGE,
+    .owner = {.inode = 5, .file_system = UINT64_MAX, .born_ns = UINT64_C(1) << 62},
+    .count = 3};
 
 static void test_places(void)
 {
@@ -126,6 +131,7 @@ static void test_forged_list(void)
         {64, UINT32_MAX, 4, SLC_ERR_FORMAT},
         {68, 0, 4, SLC_ERR_FORMAT},
         {2000, 1, 4, SLC_ERR_FORMAT},
+        {PAGE - 36, 1, 4, SLC_ERR_FORMAT},
     };
 
     for (size_t i = 0; i < SLC_COUNT(forged); i++) {
