@@ -29,7 +29,7 @@ static _Noreturn void fail(const char *what, const char *path)
 }
 
 /* The contents of a file, valid until the next call. */
-static const char *load(const char *path, size_t *bytes)
+static char *load(const char *path, size_t *bytes)
 {
     static char data[FILE_BYTES_MAX];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -68,6 +68,22 @@ static bool is_unread(const char *name)
     return false;
 }
 
+/* Masks what differs between copies of a store: the identity of stripes, which is part of their
+ * names, and the folder that owns them (docs/FORMAT.md, section 15). */
+static void mask_stripes(char *path, char *data, size_t bytes)
+{
+    enum { PAGE = 4096, AT_IDENTITY = 24, IDENTITY_BYTES = 8, TAIL_BYTES = 32, DIGITS = 16 };
+    char *name = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
+
+    if (strlen(name) > DIGITS && strstr(name, ".stripe") != NULL && name[DIGITS] == '-') {
+        memset(name, 'x', DIGITS);
+    }
+    if (bytes >= PAGE && memcmp(data, "\x89SLCST", 6) == 0) {
+        memset(data + AT_IDENTITY, 0, IDENTITY_BYTES);
+        memset(data + PAGE - TAIL_BYTES, 0, TAIL_BYTES);
+    }
+}
+
 static int note_file(const char *path, const struct stat *stat, int kind, struct FTW *place)
 {
     struct file_tree_file *file = &walk.tree->files[walk.tree->count];
@@ -85,8 +101,9 @@ static int note_file(const char *path, const struct stat *stat, int kind, struct
     file->hash = 0;
     if (kind == FTW_F && !is_unread(path + place->base)) {
         size_t bytes;
-        const char *data = load(path, &bytes);
+        char *data = load(path, &bytes);
 
+        mask_stripes(file->path, data, bytes);
         file->hash = slc_hash64(data, bytes);
     }
     walk.tree->count++;
