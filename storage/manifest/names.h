@@ -11,6 +11,7 @@
 #include "storage/file/files.h"
 #include "storage/manifest/store.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,9 @@ enum {
 };
 
 struct slc_names_writer;
+
+/* True if a name of `bytes` bytes can be stored: it is not too long and has no zero byte. */
+bool slc_name_is_possible(const char *name, size_t bytes);
 
 /* Returns the memory for writing `count` names: two pieces, 32 bytes per piece of the file, and the
  * output buffer. Reading needs less. */
@@ -114,7 +118,7 @@ enum {
 };
 
 /* Sets `file` to the file name for a mode's names. */
-void slc_names_file(unsigned mode, char file[64]);
+void slc_names_file(unsigned mode, char file[SLC_STORE_FILE_BYTES]);
 
 /* Encodes the first SLC_NAMES_HEAD_BYTES bytes of a mode's file. */
 void slc_names_encode_head(unsigned mode, uint8_t head[SLC_NAMES_HEAD_BYTES]);

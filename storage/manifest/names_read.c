@@ -147,16 +147,22 @@ static uint32_t names_of(const struct slc_names *names, uint64_t piece)
     return (uint32_t)slc_min_u64(names->count - piece * SLC_NAMES_PIECE, SLC_NAMES_PIECE);
 }
 
-/* True if the end offsets ascend to the end of the piece and no name is too long. */
-static bool ends_ascend(const struct slc_names *names, uint32_t in_piece)
+bool slc_name_is_possible(const char *name, size_t bytes)
 {
-    const uint64_t capacity = names->bytes - 4 * (uint64_t)in_piece;
+    return bytes <= SLC_NAME_BYTES_MAX && (bytes == 0 || memchr(name, '\0', bytes) == NULL);
+}
+
+/* True if the end offsets ascend to the end of the piece and every name is possible. */
+static bool are_possible(const struct slc_names *names, uint32_t in_piece)
+{
+    const uint64_t first = 4 * (uint64_t)in_piece, capacity = names->bytes - first;
     uint32_t before = 0;
 
     for (uint32_t i = 0; i < in_piece; i++) {
         const uint32_t end = slc_load_u32(names->piece + 4 * (size_t)i);
 
-        if (end < before || end - before > SLC_NAME_BYTES_MAX) {
+        if (end < before || end > capacity ||
+            !slc_name_is_possible((const char *)names->piece + first + before, end - before)) {
             return false;
         }
         before = end;
@@ -190,8 +196,9 @@ static enum slc_status load_piece(struct slc_names *names, uint64_t piece, struc
     if (slc_hash64(names->piece, names->bytes) != slc_load_u64(entries + SLC_NAMES_ENTRY_HASH)) {
         return fail_damaged(names, "the checksum of a piece is wrong", err);
     }
-    if (!ends_ascend(names, in_piece)) {
-        return fail_damaged(names, "the names of a piece do not match its size", err);
+    if (!are_possible(names, in_piece)) {
+        return fail_damaged(names,
+                            "a name of a piece is outside of it, too long or has a zero byte", err);
     }
     names->loaded = piece + 1;
     return SLC_OK;

@@ -28,7 +28,7 @@ struct slc_names_writer {
     uint64_t pieces, table_capacity;
 };
 
-void slc_names_file(unsigned mode, char file[64])
+void slc_names_file(unsigned mode, char file[SLC_STORE_FILE_BYTES])
 {
     (void)snprintf(file, 64, "names-%u.bin", mode + 1);
 }
@@ -83,7 +83,7 @@ enum slc_status slc_names_writer_open(const struct slc_files *files,
 {
     struct slc_names_writer *w = slc_calloc(1, sizeof *w);
     uint8_t head[SLC_NAMES_HEAD_BYTES];
-    char file[64];
+    char file[SLC_STORE_FILE_BYTES];
 
     assert(mode < SLC_MAX_ORDER);
     slc_names_file(mode, file);
@@ -191,7 +191,7 @@ enum slc_status slc_names_writer_add(struct slc_names_writer *writer,
         return slc_fail(err, SLC_ERR_INPUT, "a name has %zu bytes; at most %d are possible", bytes,
                         (int)SLC_NAME_BYTES_MAX);
     }
-    if (bytes > 0 && memchr(name, '\0', bytes) != NULL) {
+    if (!slc_name_is_possible(name, bytes)) {
         return slc_fail(err, SLC_ERR_INPUT,
                         "a name of mode %u contains a zero byte, which is not allowed",
                         writer->mode + 1);

@@ -15,6 +15,8 @@
 
 enum {
     SLC_MAX_LAYOUTS = 1 + 2 * SLC_MAX_ORDER,
+    /* Bytes of a file name within a store, with the terminating zero. */
+    SLC_STORE_FILE_BYTES = 64,
     /* Number of appended inputs that a store records; older inputs are dropped. 128 daily inputs
      * are four months; they need 50 KB of the manifest. */
     SLC_MAX_APPENDED = 128
@@ -22,7 +24,7 @@ enum {
 
 /* A block file as listed in the manifest. */
 struct slc_store_layout {
-    char file[64]; /* name within the store, e.g. "blco.blk" */
+    char file[SLC_STORE_FILE_BYTES]; /* name within the store, e.g. "blco.blk" */
     enum slc_layout_kind layout;
     unsigned layout_mode;
     enum slc_codec codec;
@@ -35,7 +37,7 @@ struct slc_store_layout {
 /* The permutation of a relabelled mode as listed in the manifest; see storage/manifest/labels.h. */
 struct slc_store_permutation {
     unsigned mode; /* mode number, 0-based */
-    char file[64];
+    char file[SLC_STORE_FILE_BYTES];
     uint64_t file_bytes;
     uint64_t hash; /* hash of the whole file */
 };
@@ -51,7 +53,7 @@ struct slc_store_appended {
 /* The names of a mode's indices as listed in the manifest; read by storage/manifest/names.h. */
 struct slc_store_names {
     unsigned mode; /* 0-based */
-    char file[64];
+    char file[SLC_STORE_FILE_BYTES];
     uint64_t count; /* the first `count` indices have names; at most the mode size */
     uint64_t file_bytes;
     uint64_t hash; /* hash of the whole file */

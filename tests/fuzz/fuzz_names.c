@@ -83,11 +83,7 @@ static void read_all(const struct slc_store_names *listed, bool whole)
     }
     for (uint64_t i = 0; i < listed->count && writer != NULL; i++) {
         must(slc_names_get(names, i, &name, &bytes, NULL) == SLC_OK);
-        if (slc_names_writer_add(writer, name, bytes, NULL) != SLC_OK) {
-            must(memchr(name, '\0', bytes) != NULL);
-            slc_names_writer_abandon(writer);
-            writer = NULL;
-        }
+        must(slc_names_writer_add(writer, name, bytes, NULL) == SLC_OK);
     }
     if (writer != NULL) {
         must(slc_names_writer_finish(writer, &again, NULL) == SLC_OK);

@@ -227,6 +227,26 @@ static void forged(void)
         }
     }
     CU_ASSERT(refused > 100);
+    /* A zero byte in place of each byte of a name: found by the check and by every reader. */
+    for (uint64_t at = SLC_NAMES_HEAD_BYTES + 4 * NAMES;
+         at < sound.file_bytes - SLC_NAMES_TAIL_BYTES - SLC_NAMES_ENTRY_BYTES; at++) {
+        struct slc_store_names listed = sound;
+        struct slc_names *names = NULL;
+        const char *name;
+        size_t length;
+
+        memcpy(altered, bytes, sound.file_bytes);
+        altered[at] = 0;
+        make_right(altered, &listed);
+        store_file(path, altered, listed.file_bytes);
+        slc_error_clear(&err);
+        SLC_ASSERT_FAILS(slc_names_verify(slc_quick_files(), folder, &listed, &err),
+                         SLC_ERR_DAMAGED, &err, "zero byte");
+        SLC_ASSERT_OK(slc_names_open(slc_quick_files(), folder, &listed, &names, &err), &err);
+        SLC_ASSERT_FAILS(slc_names_get(names, 0, &name, &length, &err), SLC_ERR_DAMAGED, &err,
+                         "zero byte");
+        slc_names_close(names);
+    }
     for (uint64_t count = 0; count < 3; count++) {
         struct slc_store_names listed = sound;
 
