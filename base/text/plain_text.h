@@ -1,12 +1,14 @@
-/* Replaces control characters, which terminals would interpret, in text that comes from files and
- * users. */
+/* Replaces control characters, which terminals would interpret or which would show the text in
+ * another order than it is stored, in text that comes from files and users. */
 #ifndef SLC_BASE_PLAIN_TEXT_H
 #define SLC_BASE_PLAIN_TEXT_H
 
 #include <stdbool.h>
 
 /* Returns whether the text has no control character. Control characters are bytes below ' ', byte
- * 7F, and U+0080 to U+009F in UTF-8. */
+ * 7F, and in UTF-8 U+0080 to U+009F, the separators U+2028 and U+2029, and the marks, embeddings,
+ * overrides and isolates of the direction of text: U+061C, U+200E, U+200F, U+202A to U+202E and
+ * U+2066 to U+2069. */
 bool slc_text_is_plain(const char *text);
 
 /* Replaces each byte of a control character with '?'. */

@@ -61,7 +61,7 @@ static unsigned decode(const char *at, uint32_t *character)
 /* Returns false for control characters, direction marks and non-characters. */
 static bool is_shown(uint32_t c)
 {
-    return c >= 0x20 && !(c >= 0x7F && c <= 0x9F) && !(c >= 0x200E && c <= 0x200F) &&
+    return c >= 0x20 && !(c >= 0x7F && c <= 0x9F) && !(c >= 0x200E && c <= 0x200F) && c != 0x061C &&
            !(c >= 0x2028 && c <= 0x202E) && !(c >= 0x2066 && c <= 0x2069) &&
            !(c >= 0xFDD0 && c <= 0xFDEF) && (c & 0xFFFE) != 0xFFFE && c != 0xFEFF;
 }

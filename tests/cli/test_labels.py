@@ -12,7 +12,7 @@ import sys
 sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
 from tap import check, load_json, names_of, run, sluice  # noqa: E402
 
-USERS = ["ann, \"b\"", "", "b\u00e9a", "evil\x1b[31m", "x" * 4095, "ann"]
+USERS = ["ann, \"b\"", "", "b\u00e9a", "evil\x1b[31m\u202e", "x" * 4095, "ann"]
 WORDS = [f"word {i}" for i in range(3000)]
 
 
@@ -91,7 +91,7 @@ def told(folder):
     sluice("cpd", store, "-r", 2, "-i", 3, "--tol", 0, "-o", out, "-q")
     text, _ = sluice("top", out, "-n", 6)
     check("mode 1 (users), 6 rows" in text and "mode 2, " in text, text)
-    check("\x1b" not in text and "evil\\x1b[31m" in text and "b\u00e9a" in text, repr(text))
+    check("\x1b" not in text and "\u202e" not in text and "evil\\x1b[31m" in text and "b\u00e9a" in text, repr(text))
     rows = json.loads(sluice("top", out, "-n", 40, "--json")[0])["components"]
     for component in rows:
         users, words, _ = component["modes"]
@@ -103,7 +103,19 @@ def told(folder):
     sluice("report", out, "-o", page, "-q")
     with open(page, encoding="utf-8") as file:
         html = file.read()
-    check("Mode 1: users<span>6 rows</span>" in html and '<td dir="auto">word ' in html and "\x1b" not in html, "the page")
+    check("Mode 1: users<span>6 rows</span>" in html and '<td dir="auto">word ' in html and not set("\x1b\u202e") & set(html), "the page")
+    # Names of files and modes in the output of info, check and of errors.
+    odd = os.path.join(folder, "odd\u2066\x1b.tns")
+    with open(odd, "w", encoding="utf-8") as file:
+        file.write("1 1 1\n")
+    sluice("convert", odd, os.path.join(folder, "odd.slc"), "-q", "-f")
+    open(os.path.join(folder, "odd.slc", "x\u202e.blk.stripes"), "w", encoding="utf-8").close()
+    for command in (["info", os.path.join(folder, "odd.slc")], ["check", os.path.join(folder, "odd.slc")]):
+        said = "".join(sluice(*command))
+        check(not set("\x1b\u202e\u2066") & set(said), repr(said))
+    check("odd\u2066\x1b" in json.loads(sluice("info", os.path.join(folder, "odd.slc"), "--json")[0])["origin"]["source"], "JSON")
+    said = "".join(sluice("convert", odd + "none", os.path.join(folder, "none.slc"), status=5))
+    check("odd????.tnsnone" in said, repr(said))
     check("x" * 61 not in html and "x" * 60 + "&hellip;" in html, "a long name is not cut")
     model = os.path.join(folder, "model")
     sluice("export", out, model, "--format", "csv", "-q")

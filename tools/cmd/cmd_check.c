@@ -1,6 +1,7 @@
 /* sluice check: verifies a store and prints a line per error. */
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
+#include "base/text/plain_text.h"
 #include "base/thread/team.h"
 #include "convert/forecast/store_trial.h"
 #include "storage/verify/verify.h"
@@ -15,6 +16,7 @@
 #include "tools/session/session.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -66,8 +68,11 @@ static void print_leftover(void *context, const struct slc_leftover *leftover)
     const struct operands *operands = context;
     const char *store = operands->text[0];
     const char *layout = slc_layout_name(leftover->layout);
+    char name[NAME_MAX + 1];
 
-    printf("%s/%s: left by an interrupted run; not part of the store: ", store, leftover->name);
+    (void)snprintf(name, sizeof name, "%s", leftover->name);
+    slc_text_make_plain(name);
+    printf("%s/%s: left by an interrupted run; not part of the store: ", store, name);
     if (strcmp(leftover->name, SLC_COMPLETE_STATE_NAME) == 0) {
         printf("repeat the conversion command to remove it, or delete it\n");
     } else if (strstr(leftover->name, "stripe") != NULL) {

@@ -72,6 +72,7 @@ print_mode(struct listing *listing, uint32_t component, unsigned i, struct slc_e
            *title != '\0' ? ")" : "", format_count(&count, top->run.dims[mode]));
     for (uint64_t k = 0; k < top->counts[i]; k++) {
         SLC_TRY(slc_run_names_text(&top->names, mode, rows[k].row, listing->name, err));
+        slc_text_make_plain(listing->name);
         printf("    %13.6g  %" PRIu64 "%s%s\n", rows[k].value, rows[k].row + 1,
                *listing->name != '\0' ? "  " : "", listing->name);
     }

@@ -1,6 +1,8 @@
 /* Maps the fields of errors to the options of the command. */
 #include "tools/options/fields.h"
 
+#include "base/text/plain_text.h"
+
 #include <stddef.h>
 
 /* Returns the option, such as "--memory", or the command that resolves the error; "" for
@@ -56,5 +58,6 @@ static const char *option_of_field(enum slc_error_field field)
 const char *fault_text(struct fault_text *text, const struct slc_error *fault)
 {
     (void)slc_error_format(fault, option_of_field, text->text, sizeof text->text);
+    slc_text_make_plain(text->text);
     return text->text;
 }

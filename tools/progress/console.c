@@ -117,7 +117,6 @@ int console_error(const struct slc_error *err)
     bool colour = is_coloured();
 
     (void)fault_text(&text, err);
-    slc_text_make_plain(text.text);
     (void)fflush(stdout);
     (void)pthread_mutex_lock(&console_lock);
     last_status = slc_status_name(err->status);
