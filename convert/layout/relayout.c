@@ -23,9 +23,9 @@ enum {
 
 /* Names of a layout's files in the store. */
 struct names {
-    char file[64]; /* name in the manifest */
-    char *path;    /* path of the finished file */
-    char *part;    /* path of the unfinished file */
+    char file[SLC_STORE_FILE_BYTES]; /* name in the manifest */
+    char *path;                      /* path of the finished file */
+    char *part;                      /* path of the unfinished file */
     char *journal; /* path of the journal of the unfinished file (storage/block/writer.h) */
 };
 
@@ -206,35 +206,6 @@ static void insert_layout(struct slc_manifest *manifest, const struct slc_store_
     manifest->layouts[at] = *layout;
 }
 
-/* Checks that no other layout uses the file names of this layout. A store that another program
- * wrote may have other names. */
-static enum slc_status check_name(const struct slc_relayout *layouts,
-                                  enum slc_layout_kind kind,
-                                  unsigned mode,
-                                  const struct names *names,
-                                  struct slc_error *err)
-{
-    const struct slc_manifest *manifest = &layouts->store.manifest;
-    bool other = false;
-
-    for (unsigned i = 0; i < manifest->layout_count; i++) {
-        const struct slc_store_layout *listed = &manifest->layouts[i];
-
-        other = other || (strcmp(listed->file, names->file) == 0 &&
-                          (listed->layout != kind || listed->layout_mode != mode));
-    }
-    for (unsigned i = 0; i < manifest->permutation_count; i++) {
-        other = other || strcmp(manifest->permutations[i].file, names->file) == 0;
-    }
-    if (other) {
-        return slc_fail_file(
-            err, SLC_ERR_UNSUPPORTED, names->path,
-            "another file of the store has the name of a layout %s-%u: convert the tensor again",
-            slc_layout_name(kind), mode + 1);
-    }
-    return SLC_OK;
-}
-
 /* Checks that the finished file matches the manifest. */
 static enum slc_status check_file(const struct slc_relayout *layouts,
                                   const struct slc_store_layout *layout,
@@ -338,11 +309,8 @@ enum slc_status slc_relayout_add(struct slc_relayout *layouts,
 
     SLC_TRY(make_names(layouts->options.store, kind, mode, &names, err));
     struct slc_sorted_options options = build_options(layouts, kind, mode, names.part);
-    enum slc_status status = check_name(layouts, kind, mode, &names, err);
-    if (status == SLC_OK) {
-        /* A list of stripes at this path belongs to a dropped layout, so it is not usable. */
-        status = slc_restripe_discard(layouts->options.files, names.path, err);
-    }
+    /* A list of stripes at this path belongs to a dropped layout, so it is not usable. */
+    enum slc_status status = slc_restripe_discard(layouts->options.files, names.path, err);
     SLC_THEN(status, find_finished(&options, &names, report, &in_place, &finished, err));
     if (status == SLC_OK && !finished) {
         status = slc_sorted_build(&options, report, err);
@@ -391,7 +359,6 @@ enum slc_status slc_relayout_drop(struct slc_relayout *layouts,
     SLC_TRY(slc_check_memory(manifest != NULL, err, "for the manifest"));
     *manifest = layouts->store.manifest;
     enum slc_status status = make_names(layouts->options.store, kind, mode, &names, err);
-    SLC_THEN(status, check_name(layouts, kind, mode, &names, err));
     if (status == SLC_OK && unlist_layout(manifest, kind, mode)) {
         found = true;
         status = write_manifest(layouts, manifest, err);

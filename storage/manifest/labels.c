@@ -65,6 +65,11 @@ uint64_t slc_labels_memory_bytes(uint64_t length)
     return is_possible(length) ? slc_buffer_footprint(memory_bytes(length), pages_for(length)) : 0;
 }
 
+void slc_labels_file(unsigned mode, char file[SLC_STORE_FILE_BYTES])
+{
+    (void)snprintf(file, SLC_STORE_FILE_BYTES, "perm-%u.bin", mode + 1);
+}
+
 uint64_t slc_labels_file_bytes(uint64_t length)
 {
     return is_possible(length) ? HEADER_BYTES + payload_bytes(length) : 0;
@@ -161,7 +166,7 @@ enum slc_status slc_labels_write(struct slc_labels *labels,
     encode_header(bytes, labels->length, mode);
     *listed = (struct slc_store_permutation){
         .mode = mode, .file_bytes = file_bytes, .hash = slc_hash64(bytes, file_bytes)};
-    snprintf(listed->file, sizeof listed->file, "perm-%u.bin", mode + 1);
+    slc_labels_file(mode, listed->file);
     char *path = slc_path_join(folder, listed->file);
     SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
     enum slc_status status = slc_file_replace(files, path, bytes, file_bytes, err);

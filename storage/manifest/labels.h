@@ -27,6 +27,8 @@ struct slc_labels {
 
 /* Returns the bytes that slc_labels_create maps; 0 if a mode of this size cannot be relabelled. */
 uint64_t slc_labels_memory_bytes(uint64_t length);
+/* Sets `file` to the usual file name of a mode's permutation. */
+void slc_labels_file(unsigned mode, char file[SLC_STORE_FILE_BYTES]);
 /* Returns the size of the permutation file of a mode with `length` indices. */
 uint64_t slc_labels_file_bytes(uint64_t length);
 

@@ -142,27 +142,89 @@ static void parse_dims(struct parser *parser, const json_t *root, struct slc_man
     parser->status = slc_key_layout_init(&keys, manifest->order, manifest->dims, parser->err);
 }
 
-/* True if a name stays within the folder, is printable, and is not the name of the manifest. */
-static bool is_plain_name(const char *name)
+/* True if a file may have this name: it stays within the folder and is printable, and it is the
+ * usual name `own` of this file, or no name that a command gives to another file. A command could
+ * otherwise overwrite or remove the file. */
+static bool is_possible_name(const char *name, const char *own)
 {
-    return name[0] != '\0' && slc_text_is_plain(name) && strchr(name, '/') == NULL &&
-           strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
-           strcmp(name, SLC_MANIFEST_NAME) != 0;
+    static const char *const starts[] = {"blco.", "sorted-", "fiber-", "perm-", "names-", "."};
+    static const char *const ends[] = {".tmp",      ".part",     ".old",   ".journal", ".stripes",
+                                       ".unstripe", ".gathered", ".state", ".stripe"};
+    const size_t length = strlen(name);
+    bool possible = length > 0 && length < SLC_STORE_FILE_BYTES && slc_text_is_plain(name) &&
+                    strchr(name, '/') == NULL && strcmp(name, SLC_MANIFEST_NAME) != 0;
+
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+        possible = possible && strncmp(name, starts[i], strlen(starts[i])) != 0;
+    }
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        const size_t bytes = strlen(ends[i]);
+
+        possible = possible && (length < bytes || strcmp(name + length - bytes, ends[i]) != 0);
+    }
+    return possible || strcmp(name, own) == 0;
 }
 
-static void parse_layout(struct parser *parser,
-                         const json_t *object,
-                         const struct slc_manifest *manifest,
-                         struct slc_store_layout *layout)
+/* True if another file of the store has this name. */
+static bool is_file_name_used(const struct slc_manifest *manifest,
+                              unsigned layouts,
+                              unsigned permutations,
+                              unsigned names,
+                              const char *file)
 {
-    const char *file = get_string(parser, object, "file");
+    bool used = false;
+
+    for (unsigned i = 0; i < layouts; i++) {
+        used = used || strcmp(manifest->layouts[i].file, file) == 0;
+    }
+    for (unsigned i = 0; i < permutations; i++) {
+        used = used || strcmp(manifest->permutations[i].file, file) == 0;
+    }
+    for (unsigned i = 0; i < names; i++) {
+        used = used || strcmp(manifest->names[i].file, file) == 0;
+    }
+    return used;
+}
+
+/* Copies the member `file` of a layout, permutation or file of names whose usual name is `own`. The
+ * three counts are the entries of the manifest that are already parsed. */
+static void parse_file(struct parser *parser,
+                       const json_t *object,
+                       const struct slc_manifest *manifest,
+                       unsigned layouts,
+                       unsigned permutations,
+                       unsigned names,
+                       const char *own,
+                       char file[SLC_STORE_FILE_BYTES])
+{
+    const char *found = get_string(parser, object, "file");
+
+    if (!is_possible_name(found, own) ||
+        is_file_name_used(manifest, layouts, permutations, names, found)) {
+        char expected[200];
+
+        (void)snprintf(expected, sizeof expected,
+                       "\"%s\", or a plain file name of at most 63 bytes that no other file of "
+                       "a store has or could get",
+                       own);
+        set_member_error(parser, "file", expected);
+        return;
+    }
+    memcpy(file, found, strlen(found) + 1);
+}
+
+static void
+parse_layout(struct parser *parser, const json_t *object, struct slc_manifest *manifest, unsigned i)
+{
+    struct slc_store_layout *layout = &manifest->layouts[i];
+    char own[SLC_STORE_FILE_BYTES];
     const char *kind = get_string(parser, object, "layout");
     const char *codec = get_string(parser, object, "codec");
     uint64_t mode = get_count(parser, object, "mode", manifest->order);
 
-    for (unsigned i = SLC_LAYOUT_BLCO; i <= SLC_LAYOUT_FIBER; i++) {
-        if (strcmp(kind, slc_layout_name((enum slc_layout_kind)i)) == 0) {
-            layout->layout = (enum slc_layout_kind)i;
+    for (unsigned k = SLC_LAYOUT_BLCO; k <= SLC_LAYOUT_FIBER; k++) {
+        if (strcmp(kind, slc_layout_name((enum slc_layout_kind)k)) == 0) {
+            layout->layout = (enum slc_layout_kind)k;
         }
     }
     if (layout->layout == 0) {
@@ -171,9 +233,13 @@ static void parse_layout(struct parser *parser,
     if ((mode == 0) != (layout->layout == SLC_LAYOUT_BLCO)) {
         set_member_error(parser, "mode", "0 for \"blco\", and a mode from 1 for others");
     }
-    if (!is_plain_name(file) || strlen(file) >= sizeof layout->file) {
-        set_member_error(parser, "file", "a plain file name of at most 63 bytes");
+    if (layout->layout == SLC_LAYOUT_BLCO) {
+        (void)snprintf(own, sizeof own, SLC_BLCO_NAME);
+    } else {
+        (void)snprintf(own, sizeof own, "%s-%u.blk", slc_layout_name(layout->layout),
+                       (unsigned)mode);
     }
+    parse_file(parser, object, manifest, i, 0, 0, own, layout->file);
     if (!slc_codec_parse(codec, &layout->codec)) {
         set_member_error(parser, "codec", "\"packed\", \"lz4\" or \"blco\"");
     }
@@ -183,7 +249,6 @@ static void parse_layout(struct parser *parser,
     layout->header_hash = get_hex(parser, object, "header_hash");
     if (parser->status == SLC_OK) {
         layout->layout_mode = mode == 0 ? 0 : (unsigned)mode - 1;
-        memcpy(layout->file, file, strlen(file) + 1);
     }
 }
 
@@ -199,37 +264,16 @@ static void parse_layouts(struct parser *parser, const json_t *root, struct slc_
     for (unsigned i = 0; i < count && parser->status == SLC_OK; i++) {
         struct slc_store_layout *layout = &manifest->layouts[i];
 
-        parse_layout(parser, json_array_get(layouts, i), manifest, layout);
+        parse_layout(parser, json_array_get(layouts, i), manifest, i);
         for (unsigned other = 0; other < i; other++) {
             const struct slc_store_layout *listed = &manifest->layouts[other];
 
-            if (strcmp(listed->file, layout->file) == 0 ||
-                (listed->layout == layout->layout && listed->layout_mode == layout->layout_mode)) {
+            if (listed->layout == layout->layout && listed->layout_mode == layout->layout_mode) {
                 set_member_error(parser, "layouts", "an array without duplicates");
             }
         }
     }
     manifest->layout_count = (unsigned)count;
-}
-
-/* True if another file of the store has this name. */
-static bool is_file_name_used(const struct slc_manifest *manifest,
-                              unsigned permutations,
-                              unsigned names,
-                              const char *file)
-{
-    bool used = false;
-
-    for (unsigned i = 0; i < manifest->layout_count; i++) {
-        used = used || strcmp(manifest->layouts[i].file, file) == 0;
-    }
-    for (unsigned i = 0; i < permutations; i++) {
-        used = used || strcmp(manifest->permutations[i].file, file) == 0;
-    }
-    for (unsigned i = 0; i < names; i++) {
-        used = used || strcmp(manifest->names[i].file, file) == 0;
-    }
-    return used;
 }
 
 /* Parses element `i` of the list of permutations; modes must ascend. */
@@ -239,22 +283,17 @@ static void parse_permutation(struct parser *parser,
                               unsigned i)
 {
     struct slc_store_permutation *permutation = &manifest->permutations[i];
-    const char *file = get_string(parser, object, "file");
     uint64_t mode = get_count(parser, object, "mode", manifest->order);
+    char own[SLC_STORE_FILE_BYTES];
 
     if (mode == 0 || (i > 0 && mode - 1 <= manifest->permutations[i - 1].mode)) {
         set_member_error(parser, "mode",
                          "a mode from 1, above the mode of the previous permutation");
         return;
     }
-    if (!is_plain_name(file) || strlen(file) >= sizeof permutation->file ||
-        is_file_name_used(manifest, i, 0, file)) {
-        set_member_error(parser, "file",
-                         "a plain file name of at most 63 bytes that no other file has");
-        return;
-    }
     permutation->mode = (unsigned)mode - 1;
-    memcpy(permutation->file, file, strlen(file) + 1);
+    slc_labels_file(permutation->mode, own);
+    parse_file(parser, object, manifest, manifest->layout_count, i, 0, own, permutation->file);
     permutation->file_bytes = get_count(parser, object, "file_bytes", INT64_MAX);
     permutation->hash = get_hex(parser, object, "hash");
     uint64_t expected_bytes = slc_labels_file_bytes(manifest->dims[permutation->mode]);
@@ -307,21 +346,17 @@ static void
 parse_names(struct parser *parser, const json_t *object, struct slc_manifest *manifest, unsigned i)
 {
     struct slc_store_names *names = &manifest->names[i];
-    const char *file = get_string(parser, object, "file");
     const uint64_t mode = get_count(parser, object, "mode", manifest->order);
+    char own[SLC_STORE_FILE_BYTES];
 
     if (mode == 0 || (i > 0 && mode - 1 <= manifest->names[i - 1].mode)) {
         set_member_error(parser, "mode", "a mode from 1, above the mode of the previous names");
         return;
     }
-    if (!is_plain_name(file) || strlen(file) >= sizeof names->file ||
-        is_file_name_used(manifest, manifest->permutation_count, i, file)) {
-        set_member_error(parser, "file",
-                         "a plain file name of at most 63 bytes that no other file has");
-        return;
-    }
     names->mode = (unsigned)mode - 1;
-    memcpy(names->file, file, strlen(file) + 1);
+    slc_names_file(names->mode, own);
+    parse_file(parser, object, manifest, manifest->layout_count, manifest->permutation_count, i,
+               own, names->file);
     names->count = get_count(parser, object, "count", manifest->dims[names->mode]);
     names->file_bytes = get_count(parser, object, "file_bytes", INT64_MAX);
     names->hash = get_hex(parser, object, "hash");

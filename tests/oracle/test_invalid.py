@@ -8,6 +8,7 @@ quickly, within 64 MiB, and with the file name; none may crash or hang."""
 import json
 import os
 import resource
+import shutil
 import struct
 import subprocess
 import sys
@@ -218,13 +219,27 @@ def manifests(folder):
         with open(path, "wb") as file:
             file.write(text)
         refused(store, {3, 5}, f"manifest of {len(text)} bytes")
-    # A file with the name of the future layout is not overwritten.
-    os.rename(os.path.join(store, "blco.blk"), os.path.join(store, "sorted-1.blk"))
-    write_manifest(path, good.replace(b'"blco.blk"', b'"sorted-1.blk"', 1))
-    for command in (("--sorted", "1"), ("--drop", "sorted-1")):
-        sluice("layout", store, *command, status=3)
-    sluice("check", store)
-    os.rename(os.path.join(store, "sorted-1.blk"), os.path.join(store, "blco.blk"))
+    # A file whose name another command writes is rejected; any other name is possible.
+    for name in ("sorted-1.blk", "fiber-2.blk", "perm-1.bin", "names-1.bin", "blco.blk.tmp", "x.tmp", ".tmp", "x.journal",
+                 "tensor.json", "tensor.json.tmp", "complete.state", "x.part", "x.blk.stripes", "..", "a/b", "a\x1bb",
+                 "a\u202eb"):
+        os.rename(os.path.join(store, "blco.blk"), os.path.join(folder, "blk"))
+        if "/" not in name and not os.path.exists(os.path.join(store, name)):
+            shutil.copy(os.path.join(folder, "blk"), os.path.join(store, name))
+        write_manifest(path, good.replace(b'"blco.blk"', json.dumps(name).encode(), 1))
+        for command in (("layout", store, "--sorted", "1"), ("layout", store, "--drop", "sorted-1"), ("check", store)):
+            said = "".join(sluice(*command, status=3))
+            check('"file" should be' in said, said)
+        check(name in ("..", "a/b", "tensor.json") or
+              read_bytes(os.path.join(store, name)) == read_bytes(os.path.join(folder, "blk")), f"{name} was overwritten")
+        if name not in ("..", "a/b", "tensor.json"):
+            os.remove(os.path.join(store, name))
+        os.rename(os.path.join(folder, "blk"), os.path.join(store, "blco.blk"))
+    for name in ("any.blk", "data", "sorted.blk"):
+        os.rename(os.path.join(store, "blco.blk"), os.path.join(store, name))
+        write_manifest(path, good.replace(b'"blco.blk"', json.dumps(name).encode(), 1))
+        sluice("check", store)
+        os.rename(os.path.join(store, name), os.path.join(store, "blco.blk"))
     write_manifest(path, good.replace(b'"writer"', b'"more":{"a":[1,2,{}]},"writer"', 1))
     sluice("check", store)
 
