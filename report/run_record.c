@@ -73,9 +73,9 @@ static json_t *tensor(const struct slc_store *store, const struct machine_facts 
     const struct slc_manifest *manifest = &store->manifest;
     json_t *object = json_object();
 
-    slc_json_set(object, "path", slc_json_string(store->path));
-    slc_json_set(object, "directory",
-                 machine->directory[0] != '\0' ? slc_json_string(machine->directory) : json_null());
+    slc_json_set_path(object, "path", store->path);
+    slc_json_set_path(object, "directory",
+                      machine->directory[0] != '\0' ? machine->directory : NULL);
     slc_json_set(object, "dims", slc_json_dims(manifest->order, manifest->dims));
     slc_json_set_count(object, "nnz", manifest->nnz);
     slc_json_set_text(object, "value_type", manifest->value_type == SLC_F32 ? "f32" : "f64");
@@ -177,7 +177,7 @@ static json_t *checkpoint(const struct slc_run_facts *facts)
         return json_null();
     }
     json_t *object = json_object();
-    slc_json_set(object, "folder", slc_json_string(facts->checkpoint_folder));
+    slc_json_set_path(object, "folder", facts->checkpoint_folder);
     slc_json_set_count(object, "resumes", totals->resumes);
     slc_json_set_count(object, "count", totals->count);
     slc_json_set_real(object, "seconds", totals->seconds);

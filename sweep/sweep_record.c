@@ -377,7 +377,7 @@ enum slc_status slc_sweep_record_write(const char *path,
     for (unsigned i = 0; i < record->rank_count; i++) {
         (void)json_array_append_new(ranks, rank_to_json(record, &record->ranks[i]));
     }
-    set_member(object, "store", slc_json_string(store));
+    slc_json_set_path(object, "store", store);
     set_member(object, "complete", json_boolean(suggestion != NULL));
     set_member(object, "suggestion", suggestion != NULL ? json_incref(suggestion) : json_null());
     set_member(object, "ranks", ranks);

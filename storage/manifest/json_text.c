@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,4 +119,75 @@ json_t *slc_json_string(const char *text)
         release(clean);
     }
     return string;
+}
+
+enum { MEMBER_BYTES = 64 }; /* of the name of a member, with "_bytes" */
+
+static bool is_utf8(const char *text)
+{
+    size_t bytes = strlen(text);
+
+    for (unsigned length; bytes > 0; bytes -= length, text += length) {
+        length = slc_utf8_length(text, bytes);
+        if (length == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void slc_json_set_path(json_t *object, const char *name, const char *path)
+{
+    char member[MEMBER_BYTES];
+
+    (void)json_object_set_new(object, name, path != NULL ? slc_json_string(path) : json_null());
+    if (path == NULL || is_utf8(path)) {
+        return;
+    }
+    const size_t bytes = strlen(path);
+    char *digits = slc_malloc(2 * bytes + 1);
+    if (digits == NULL) {
+        errno = ENOMEM;
+        return;
+    }
+    for (size_t i = 0; i < bytes; i++) {
+        (void)snprintf(digits + 2 * i, 3, "%02x", (unsigned char)path[i]);
+    }
+    (void)snprintf(member, sizeof member, "%s_bytes", name);
+    (void)json_object_set_new(object, member, json_string(digits));
+    slc_free(digits);
+}
+
+/* Returns the value of two hexadecimal digits; 0, which no path contains, if they are not valid. */
+static unsigned byte_of_digits(const char *digits)
+{
+    static const char hex[] = "0123456789abcdef";
+    const char *high = strchr(hex, digits[0]), *low = strchr(hex, digits[1]);
+
+    return high != NULL && low != NULL && digits[0] != '\0' && digits[1] != '\0'
+               ? (unsigned)((high - hex) * 16 + (low - hex))
+               : 0;
+}
+
+bool slc_json_get_path(const json_t *object, const char *name, char *path, size_t capacity)
+{
+    char member[MEMBER_BYTES];
+
+    (void)snprintf(member, sizeof member, "%s_bytes", name);
+    const char *text = json_string_value(json_object_get(object, name));
+    const char *digits = json_string_value(json_object_get(object, member));
+    const size_t bytes = digits != NULL ? strlen(digits) / 2 : text != NULL ? strlen(text) : 0;
+    if (text == NULL || bytes >= capacity || (digits != NULL && strlen(digits) % 2 != 0)) {
+        return false;
+    }
+    for (size_t i = 0; digits != NULL && i < bytes; i++) {
+        if (byte_of_digits(digits + 2 * i) == 0) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < bytes; i++) {
+        path[i] = digits != NULL ? (char)byte_of_digits(digits + 2 * i) : text[i];
+    }
+    path[bytes] = '\0';
+    return true;
 }

@@ -8,6 +8,8 @@
 #include "base/error/error.h"
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Parses `bytes` bytes of arbitrary text; rejects duplicate members of an object. Messages start
@@ -48,5 +50,13 @@ enum slc_status slc_json_write(const json_t *object,
  * UTF-8 becomes U+FFFD. Returns NULL if `text` is NULL. If out of memory, returns NULL and sets
  * errno, as jansson does. */
 json_t *slc_json_string(const char *text);
+
+/* Sets member NAME to a path, as slc_json_string does; to null if `path` is NULL. If the path is
+ * not UTF-8, also sets member NAME_bytes to its bytes in hexadecimal, so that no byte is lost. */
+void slc_json_set_path(json_t *object, const char *name, const char *path);
+
+/* Reads a path that slc_json_set_path wrote to memory for `capacity` bytes. Returns false, and
+ * leaves `path` unchanged, if the path is missing, too long or not valid. */
+bool slc_json_get_path(const json_t *object, const char *name, char *path, size_t capacity);
 
 #endif

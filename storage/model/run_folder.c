@@ -102,13 +102,10 @@ parse_dims(const json_t *dims, struct slc_run_record *record, struct slc_error *
 /* Parses members that older files lack; missing or invalid members stay empty. */
 static void parse_origin(const json_t *tensor, struct slc_run_record *record)
 {
-    const char *directory = json_string_value(json_object_get(tensor, "directory"));
     const char *dialect = json_string_value(json_object_get(tensor, "dialect"));
     const json_t *base = json_object_get(tensor, "index_base");
 
-    if (directory != NULL && strlen(directory) < sizeof record->directory) {
-        (void)snprintf(record->directory, sizeof record->directory, "%s", directory);
-    }
+    (void)slc_json_get_path(tensor, "directory", record->directory, sizeof record->directory);
     record->named = json_is_true(json_object_get(tensor, "named"));
     if (dialect != NULL && strlen(dialect) < sizeof record->dialect && json_is_integer(base) &&
         (json_integer_value(base) == 0 || json_integer_value(base) == 1)) {
@@ -140,7 +137,6 @@ parse_record(const json_t *root, struct slc_run_record *record, struct slc_error
     const json_t *tensor = json_object_get(root, "tensor");
     const char *found = json_string_value(json_object_get(root, "schema"));
     const char *sum = json_string_value(json_object_get(tensor, "content_sum"));
-    const char *store = json_string_value(json_object_get(tensor, "path"));
 
     if (found == NULL || strcmp(found, schema) != 0) {
         return slc_fail(
@@ -148,17 +144,18 @@ parse_record(const json_t *root, struct slc_run_record *record, struct slc_error
             "run.json is not from a run of this version of sluice: its \"schema\" is not \"%s\"",
             schema);
     }
-    if (store == NULL || strlen(store) >= sizeof record->store) {
-        return slc_fail(err, SLC_ERR_INPUT,
-                        "run.json: \"tensor\" has no \"path\", or \"path\" has more than %zu bytes",
-                        sizeof record->store - 1);
+    if (!slc_json_get_path(tensor, "path", record->store, sizeof record->store)) {
+        return slc_fail(
+            err, SLC_ERR_INPUT,
+            "run.json: \"tensor\" has no \"path\", \"path\" has more than %zu bytes, or "
+            "\"path_bytes\" is not in hexadecimal",
+            sizeof record->store - 1);
     }
     if (sum == NULL || !parse_hex(sum, &record->content_sum)) {
         return slc_fail(err, SLC_ERR_INPUT,
                         "run.json: \"content_sum\" of \"tensor\" is not a number of 16 "
                         "hexadecimal digits");
     }
-    (void)snprintf(record->store, sizeof record->store, "%s", store);
     parse_origin(tensor, record);
     parse_outcome(root, record);
     return parse_dims(json_object_get(tensor, "dims"), record, err);

@@ -7,10 +7,11 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 
 sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
-from tap import check, load_json, names_of, run, sluice  # noqa: E402
+from tap import SLUICE, check, load_json, names_of, run, sluice  # noqa: E402
 
 USERS = ["ann, \"b\"", "", "b\u00e9a", "evil\x1b[31m\u202e", "x" * 4095, "ann"]
 WORDS = [f"word {i}" for i in range(3000)]
@@ -55,6 +56,43 @@ def kept(folder):
     check("names-2.bin" in messages and "altered" in messages, messages)
     os.remove(path)
     check("missing" in sluice("check", store, status=5)[1], "a missing file")
+
+
+def no_text(folder):
+    """A store whose path is not UTF-8 is found again from run.json by top and report."""
+    place = os.path.join(folder, os.fsdecode(b"p\xff\xe2\x80"))
+    os.mkdir(place)
+    store, out = os.path.join(place, "t.slc"), os.path.join(place, "r")
+    with open(os.path.join(folder, "in.csv"), "w", encoding="utf-8") as file:
+        file.write("who,what\n" + "".join(f"person {i % 5},thing {i % 3}\n" for i in range(15)))
+    bypass = {"env": os.environ}
+    sluice("convert", os.path.join(folder, "in.csv"), store, "--columns", "who,what", "-q", **bypass)
+    sluice("cpd", store, "-r", 1, "-i", 2, "-o", out, "-q", "--log-json", os.path.join(folder, "log"), **bypass)
+    record = load_json(os.path.join(out, "run.json"))
+    tensor = record["tensor"]
+    check(tensor["path"].endswith("p\ufffd\ufffd\ufffd/t.slc") and bytes.fromhex(tensor["path_bytes"]) == os.fsencode(store), tensor)
+    check("directory_bytes" not in tensor, tensor)
+    with open(os.path.join(folder, "log"), encoding="utf-8") as file:
+        plans = [event for event in map(json.loads, file) if event["event"] == "plan"]
+    check(bytes.fromhex(plans[0]["tensor_bytes"]) == os.fsencode(store), plans)
+    shown = json.loads(sluice("top", out, "--json", **bypass)[0])
+    check(bytes.fromhex(shown["store_bytes"]) == os.fsencode(store) and bytes.fromhex(shown["run_bytes"]) == os.fsencode(out), shown)
+    check("person" in json.dumps(shown), "names were not found")
+    page = os.path.join(folder, "r.html")
+    sluice("report", out, "-o", page, "-q", **bypass)
+    with open(page, encoding="utf-8") as file:
+        check("person 1" in file.read(), "names are not in the report")
+    check(bytes.fromhex(json.loads(sluice("info", store, "--json", **bypass)[0])["path_bytes"]) == os.fsencode(store), "info")
+    # In a folder that is not UTF-8, with a relative path.
+    sluice("cpd", "t.slc", "-r", 1, "-i", 2, "-o", "r2", "-q", cwd=place, **bypass)
+    shown = json.loads(sluice("top", os.path.join(place, "r2"), "--json", cwd=folder, **bypass)[0])
+    check("store_bytes" not in shown and "person" in json.dumps(shown), shown)
+    # Digits that are not those of a path.
+    for digits in ("7", "zz", "00", "2f" * 5000):
+        with open(os.path.join(out, "run.json"), "w", encoding="utf-8") as file:
+            json.dump(record | {"tensor": tensor | {"path_bytes": digits}}, file)
+        check("hexadecimal" in subprocess.run([SLUICE, "top", out], capture_output=True, text=True, errors="replace",
+                                              check=False).stderr, digits)
 
 
 def text_in(folder, out, text):
@@ -224,4 +262,4 @@ def notations(folder):
     check("UTF-16" in listed("anna\nbea\ncarl\n".encode("utf-16"), status=3), "UTF-16")
 
 
-run([("kept", kept), ("notations", notations), ("told", told), ("refused", refused), ("grown", grown), ("budget", budget)])
+run([("kept", kept), ("no text", no_text), ("notations", notations), ("told", told), ("refused", refused), ("grown", grown), ("budget", budget)])

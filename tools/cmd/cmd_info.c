@@ -337,20 +337,20 @@ static int print_json(const struct slc_store *store, const struct findings *find
                                                    &findings->layouts[i], &findings->files[i]));
     }
     json_t *object = json_pack(
-        "{s:s, s:o, s:I, s:o, s:I, s:f, s:s, s:f, s:f, s:o, s:I, s:f, s:f, s:I, s:I, s:I, s:o, "
+        "{s:s, s:I, s:o, s:I, s:f, s:s, s:f, s:f, s:o, s:I, s:f, s:f, s:I, s:I, s:I, s:o, "
         "s:o, s:o, s:o}",
-        "schema", "sluice-info-1", "path", slc_json_string(store->path), "order",
-        (json_int_t)manifest->order, "dims", slc_json_dims(manifest->order, manifest->dims), "nnz",
-        (json_int_t)manifest->nnz, "density", (double)manifest->nnz / cells_of(manifest),
-        "value_type", manifest->value_type == SLC_F32 ? "f32" : "f64", "sum_of_squares",
-        manifest->sum_of_squares, "norm", sqrt(manifest->sum_of_squares), "content_sum",
-        slc_json_hex(manifest->content_sum), "store_bytes",
-        (json_int_t)slc_manifest_file_bytes(manifest), "bytes_per_nonzero",
+        "schema", "sluice-info-1", "order", (json_int_t)manifest->order, "dims",
+        slc_json_dims(manifest->order, manifest->dims), "nnz", (json_int_t)manifest->nnz, "density",
+        (double)manifest->nnz / cells_of(manifest), "value_type",
+        manifest->value_type == SLC_F32 ? "f32" : "f64", "sum_of_squares", manifest->sum_of_squares,
+        "norm", sqrt(manifest->sum_of_squares), "content_sum", slc_json_hex(manifest->content_sum),
+        "store_bytes", (json_int_t)slc_manifest_file_bytes(manifest), "bytes_per_nonzero",
         session_bytes_per_nonzero(manifest), "ideal_index_bits", ideal_bits(manifest), "key_bits",
         (json_int_t)info->keys.bits, "tile_count", (json_int_t)info->tile_count, "max_block_bytes",
         (json_int_t)info->max_block_bytes, "layouts", layouts, "relabelled_modes",
         relabelled_to_json(manifest), "modes", names_to_json(manifest), "origin",
         origin_to_json(&manifest->origin));
+    slc_json_set_path(object, "path", store->path);
     return json_out_print(object, &err) == SLC_OK ? 0 : console_error(&err);
 }
 

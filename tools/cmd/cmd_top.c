@@ -183,10 +183,10 @@ print_component_json(struct listing *listing, uint32_t component, struct slc_err
 static enum slc_status print_json(struct listing *listing, struct slc_error *err)
 {
     struct slc_top *top = listing->top;
-    json_t *object =
-        json_pack("{s:s, s:o}", "schema", "sluice-top-1", "run", slc_json_string(listing->folder));
+    json_t *object = json_pack("{s:s}", "schema", "sluice-top-1");
 
-    slc_json_set_text(object, "store", top->run.recorded ? top->run.record.store : NULL);
+    slc_json_set_path(object, "run", listing->folder);
+    slc_json_set_path(object, "store", top->run.recorded ? top->run.record.store : NULL);
     slc_json_set(object, "rank", json_integer(top->run.rank));
     slc_json_set_text(object, "by", listing->args->by);
     SLC_TRY(print_open(object, "components", err));

@@ -143,7 +143,7 @@ void log_json_plan(struct log_json *log, const struct slc_store *store, const st
         const struct slc_manifest *manifest = &store->manifest;
         json_t *object = event("plan");
 
-        slc_json_set(object, "tensor", slc_json_string(store->path));
+        slc_json_set_path(object, "tensor", store->path);
         slc_json_set(object, "dims", slc_json_dims(manifest->order, manifest->dims));
         slc_json_set_count(object, "nnz", manifest->nnz);
         slc_json_set_count(object, "rank", plan->request.rank);
@@ -173,7 +173,7 @@ void log_json_resume(struct log_json *log, const struct slc_cp_resume *resume, c
 
         slc_json_set_count(object, "iteration", resume->iteration);
         slc_json_set_count(object, "mode", resume->mode + 1);
-        slc_json_set(object, "path", slc_json_string(folder));
+        slc_json_set_path(object, "path", folder);
         slc_json_set_real(object, "seconds_before", resume->seconds);
         write_event(log, object);
     }
@@ -188,7 +188,7 @@ void log_json_checkpoint(struct log_json *log,
 
         slc_json_set_count(object, "iteration", written->iteration);
         slc_json_set_count(object, "mode", written->mode + 1);
-        slc_json_set(object, "path", slc_json_string(folder));
+        slc_json_set_path(object, "path", folder);
         slc_json_set_count(object, "bytes", written->bytes);
         slc_json_set_real(object, "seconds", written->seconds);
         write_event(log, object);
@@ -201,7 +201,7 @@ void log_json_results(struct log_json *log, unsigned iteration, const char *path
         json_t *object = event("results");
 
         slc_json_set_count(object, "iteration", iteration);
-        slc_json_set(object, "path", slc_json_string(path));
+        slc_json_set_path(object, "path", path);
         slc_json_set_real(object, "seconds", seconds);
         write_event(log, object);
     }
