@@ -91,6 +91,7 @@ static enum slc_status export_model(const struct slc_export_run_options *of,
     API_SET_RUN(&export, &run);
     export.store = known.store;
     export.overwrite = known.overwrite != 0;
+    export.raw_names = known.raw_names != 0;
     return slc_export_run(&export, &report, err);
 }
 

@@ -68,6 +68,7 @@ static enum slc_status open_names(struct exported *exported, struct slc_error *e
     for (unsigned n = 0; n < exported->run.order; n++) {
         exported->model.names[n] = exported->names.names[n];
     }
+    exported->model.raw_names = options->raw_names;
     return status;
 }
 

@@ -21,6 +21,7 @@ struct slc_export_run_options {
     enum slc_model_form form;
     uint64_t memory_bytes;
     bool overwrite;
+    bool raw_names; /* see struct slc_model_view */
     /* request to stop the export with SLC_ERR_INTERRUPTED; may be NULL */
     const struct slc_stop *stop;
     /* Called with the numbers of factors written so far and in total; NULL means no callback. */

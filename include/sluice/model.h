@@ -144,6 +144,10 @@ struct sluice_model_export_options {
     /* Store with the names of indices for CSV. NULL means the store that the run folder records, if
      * this store still exists, and no names for a model in memory. */
     const char *store;
+    /* If 0, an apostrophe precedes a name in CSV that a spreadsheet could run as a formula: a name
+     * that is not a number and starts with =, +, -, @, a tab or a carriage return. If not 0, names
+     * are written as they are. */
+    uint64_t raw_names;
 };
 
 /* Writes a model in a format of another program, as `sluice export` does. Writes one file

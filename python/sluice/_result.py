@@ -400,8 +400,8 @@ class Result:
             LIB.sluice_model_destroy(model)
         return out
 
-    def export(self, output: Any, *, form: Optional[str] = None, store: Any = None, overwrite: bool = False,
-               memory: Any = None, progress: Optional[Progress] = None) -> None:
+    def export(self, output: Any, *, form: Optional[str] = None, store: Any = None, escape: bool = True,
+               overwrite: bool = False, memory: Any = None, progress: Optional[Progress] = None) -> None:
         """
         Writes factors and weights for other programs.
 
@@ -410,12 +410,15 @@ class Result:
                   with index names; "npy": a folder of .npy files; None: the ending of `output`
                   (.mat or .ktensor) determines the format
         store     store with the index names; None: the factorized store
+        escape    False: write names to CSV as they are; True: an apostrophe precedes names that a
+                  spreadsheet could run as a formula
 
         >>> r.export("demo.ktensor")
         >>> sluice.load("demo.ktensor").factors[0].tobytes() == r.factors[0].tobytes()
         True
         """
         known = options(c.ModelExportOptions)
+        known.raw_names = not escape
         known.form = choose("form", MODELS, form)
         known.overwrite, known.run.memory_bytes = overwrite, size(memory)
         where = self._names_from(store)

@@ -145,7 +145,8 @@ class ExportOptions(Structure):
 
 
 class ModelExportOptions(Structure):
-    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("form", ENUM), ("overwrite", U32), ("store", c_char_p)]
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("form", ENUM), ("overwrite", U32), ("store", c_char_p),
+                ("raw_names", U64)]
 
 
 class DevicePlan(Structure):

@@ -36,7 +36,8 @@ struct slc_model_view {
     struct slc_npy_rows *files[SLC_MAX_ORDER];
     const double *lambda;                   /* `rank` weights */
     struct slc_names *names[SLC_MAX_ORDER]; /* names of indices, written to CSV; NULL if none */
-    struct slc_model_work *work;            /* callbacks of text formats and MATLAB; may be NULL */
+    bool raw_names; /* names that spreadsheets run as formulas get no apostrophe in CSV */
+    struct slc_model_work *work; /* callbacks of text formats and MATLAB; may be NULL */
 };
 
 enum slc_model_form {
@@ -49,7 +50,10 @@ enum slc_model_form {
 
 /* Writes a model. NPY and CSV write mode-K and lambda files to the folder `path`, which is created
  * if missing. A CSV file has a header row, then a row for each row of the factor: its 1-based
- * index, the name of the index in double quotes if the mode has names, and the numbers. SPLATT
+ * index, the name of the index in double quotes if the mode has names, and the numbers. Unless
+ * `raw_names` is set, an apostrophe precedes a name that is not a number and that starts with any
+ * number of apostrophes, then `=`, `+`, `-`, `@`, a tab or a carriage return. Removing the first
+ * apostrophe of such a field restores the name. SPLATT
  * writes PATHmodeN.mat and PATHlambda.mat (`path` is a stem, as with SPLATT's -s). KTENSOR writes
  * one file `path`. MATLAB writes one file `path` of version 5 with a variable `model`, a struct of
  * `lambda` (rank x 1) and `U` (a cell of the factors). Each file is replaced atomically, lambda

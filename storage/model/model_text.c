@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <locale.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Space for a number such as "-1.2345678901234567e-300 ": a sign, 17 digits, a point, an exponent,
  * a space, and a reserve. */
@@ -38,10 +39,40 @@ static enum slc_status write_row(struct slc_output *output,
     return SLC_OK;
 }
 
+/* Returns the number of digits at `text`. */
+static size_t count_digits(const char *text)
+{
+    return strspn(text, "0123456789");
+}
+
+/* True if the text is a decimal number, such as -1.5e-3. */
+static bool is_number(const char *text)
+{
+    text += strspn(text, "+-") == 1;
+    const size_t whole = count_digits(text);
+    const size_t part = text[whole] == '.' ? count_digits(text + whole + 1) : 0;
+    text += whole + (text[whole] == '.') + part;
+    if (whole + part > 0 && (*text == 'e' || *text == 'E')) {
+        text += 1 + (strspn(text + 1, "+-") == 1);
+        return *text != '\0' && text[count_digits(text)] == '\0';
+    }
+    return whole + part > 0 && *text == '\0';
+}
+
+/* True if a spreadsheet could run the name as a formula, or if it could be taken for a name that
+ * has got an apostrophe for this reason. */
+static bool is_formula(const char *name)
+{
+    const char *first = name + strspn(name, "'");
+
+    return *first != '\0' && strchr("=+-@\t\r", *first) != NULL && !is_number(name);
+}
+
 /* Writes a name in double quotes, with inner quotes doubled, and a comma ([RFC4180]). */
 static enum slc_status write_name(struct slc_output *output,
                                   struct slc_names *names,
                                   uint64_t index,
+                                  bool raw,
                                   struct slc_error *err)
 {
     const char *name;
@@ -49,9 +80,12 @@ static enum slc_status write_name(struct slc_output *output,
     uint8_t *space, *at;
 
     SLC_TRY(slc_names_get(names, index, &name, &bytes, err));
-    SLC_TRY(slc_output_reserve(output, 2 * (size_t)SLC_NAME_BYTES_MAX + 3, &space, err));
+    SLC_TRY(slc_output_reserve(output, 2 * (size_t)SLC_NAME_BYTES_MAX + 4, &space, err));
     at = space;
     *at++ = '"';
+    if (!raw && is_formula(name)) {
+        *at++ = '\'';
+    }
     for (size_t i = 0; i < bytes; i++) {
         if (name[i] == '"') {
             *at++ = '"';
@@ -84,7 +118,7 @@ static enum slc_status write_factor(struct slc_output *output,
                 status = slc_output_print(output, err, "%" PRIu64 ",", first + i + 1);
             }
             if (csv && model->names[mode] != NULL && status == SLC_OK) {
-                status = write_name(output, model->names[mode], first + i, err);
+                status = write_name(output, model->names[mode], first + i, model->raw_names, err);
             }
             if (status == SLC_OK) {
                 status =

@@ -95,6 +95,31 @@ def no_text(folder):
                                               check=False).stderr, digits)
 
 
+def formulas(folder):
+    """Names that a spreadsheet would run get an apostrophe in CSV; the rule can be undone, or switched off."""
+    names = ["=1+1", "+a", "-a", "@a", "\tb", "\rb", "'=c", "''-d", "=HYPERLINK(\"x\")", "-5", "+1.5e-3", "-.5", "-5-1", "-", "+1e", "1-2",
+             "'s-H", "plain", "", "1.5.", "--5", "-1e5x"]
+    table, store, out = (os.path.join(folder, name) for name in ("in.csv", "t.slc", "r"))
+    with open(table, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file, quoting=csv.QUOTE_ALL).writerows([["who", "what"], *([name, "x"] for name in names if name)])
+    sluice("convert", table, store, "--columns", "who,what", "-q")
+    sluice("cpd", store, "-r", 1, "-i", 1, "-o", out, "-q")
+    stored = [name for name in names if name]
+    for more, change in (((), lambda name: "'" + name if name[:1] and name.lstrip("'")[:1] in set("=+-@\t\r") and
+                          not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", name) else name), (("--no-escape",), str)):
+        tables = os.path.join(folder, "model" + "".join(more))
+        sluice("export", out, tables, "--format", "csv", "-q", *more)
+        with open(os.path.join(tables, "mode-1.csv"), newline="", encoding="utf-8") as file:
+            written = [line[1] for line in csv.reader(file)][1:]
+        check(written == [change(name) for name in stored], written)
+        check(more or [re.sub(r"^'(?='*[=+\-@\t\r])", "", name) for name in written] == stored, "the rule cannot be undone")
+    check(sum(a != b for a, b in zip(stored, map(lambda name: name.strip("'"), stored))) == 3, stored)
+    # convert keeps the names of a table without escapes.
+    sluice("convert", os.path.join(folder, "model--no-escape", "mode-1.csv"), os.path.join(folder, "again.slc"), "--columns", "name,index",
+           "--value", "component-1", "-q")
+    check(names_of(os.path.join(folder, "again.slc"), 1) == stored, "names after export and convert")
+
+
 def text_in(folder, out, text):
     """The output of top for a run does not depend on the current folder, and a changed store is
     reported."""
@@ -262,4 +287,4 @@ def notations(folder):
     check("UTF-16" in listed("anna\nbea\ncarl\n".encode("utf-16"), status=3), "UTF-16")
 
 
-run([("kept", kept), ("no text", no_text), ("notations", notations), ("told", told), ("refused", refused), ("grown", grown), ("budget", budget)])
+run([("kept", kept), ("no text", no_text), ("formulas", formulas), ("notations", notations), ("told", told), ("refused", refused), ("grown", grown), ("budget", budget)])

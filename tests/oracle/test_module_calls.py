@@ -218,6 +218,14 @@ def exported(folder):
             check(False, "written over")
         except sluice.StorageError as fault:
             check("exists" in str(fault) and "--" not in str(fault), fault)
+    # Names that a spreadsheet would run as formulas.
+    with open(os.path.join(folder, "f.csv"), "w", encoding="utf-8") as file:
+        file.write("who,what\n=1,x\n-2,y\n")
+    named = sluice.convert(os.path.join(folder, "f.csv"), os.path.join(folder, "f.slc"), columns="who,what").cpd(1, 1)
+    for escape, name in ((True, "'=1"), (False, "=1")):
+        named.export(os.path.join(folder, f"f-{escape}"), form="csv", escape=escape)
+        with open(os.path.join(folder, f"f-{escape}", "mode-1.csv"), encoding="utf-8") as file:
+            check([line.split(",")[1] for line in file][1:] == [f'"{name}"', '"-2"'], name)
     alone.export(os.path.join(folder, "npy"), form="npy")
     check(np.array_equal(tensor.load(os.path.join(folder, "npy")).factors[0], alone.factors[0]), "npy")
     for what in (lambda: alone.export(text + "x"), lambda: alone.export("x", form="tns"), lambda: tensor.export("x", form="csv")):

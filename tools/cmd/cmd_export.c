@@ -39,6 +39,7 @@ struct arguments {
     uint64_t threads;
     const char *progress;
     const char *log_json;
+    bool raw_names;
     bool force;
     bool quiet;
     struct forecast_options forecast;
@@ -55,6 +56,9 @@ static const struct option options[] = {
              "ktensor, splatt or csv; auto chooses by the suffix of OUT"},
     {"index-base", OPTION_CHOICE, offsetof(struct arguments, index_base), .value = "B",
      .fallback = "1", .choices = base_choices, .help = "first index in the text: 0 or 1"},
+    {"no-escape", OPTION_FLAG, offsetof(struct arguments, raw_names),
+     .help = "with csv: write names as they are, without an apostrophe before names that a "
+             "spreadsheet could run as a formula"},
     OPTION_ROW_MEMORY(arguments, memory),
     OPTION_ROW_THREADS(arguments, threads),
     OPTION_ROW_OVERWRITE(arguments, force),
@@ -180,6 +184,7 @@ static enum slc_status export_model(const struct arguments *args,
                                               .form = form->model,
                                               .memory_bytes = args->memory,
                                               .overwrite = args->force,
+                                              .raw_names = args->raw_names,
                                               .writing = watch_outputs,
                                               .written = cleanup_publishing}};
     struct slc_export_run_report report;
