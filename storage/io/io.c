@@ -279,6 +279,7 @@ static enum slc_status start_backend(struct slc_io *io, struct slc_error *err)
          * block, which are no faster than pread threads. */
         if (io->stats.direct) {
             io->kind = SLC_IO_URING;
+            io->may_use_pread = true;
             status = slc_io_uring_open(io, &refused);
             if (status == SLC_OK) {
                 return SLC_OK;
@@ -391,8 +392,10 @@ slc_io_wait(struct slc_io *io, struct slc_io_request **request, struct slc_error
 
 void slc_io_release(struct slc_io *io, struct slc_io_request *request)
 {
-    if (io->ops->release != NULL) {
-        io->ops->release(io, request);
+    const struct slc_io_ops *ops = io->ops;
+
+    if (ops->release != NULL) {
+        ops->release(io, request);
     }
     request->data = NULL;
 }
@@ -400,7 +403,9 @@ void slc_io_release(struct slc_io *io, struct slc_io_request *request)
 enum slc_status
 slc_io_check(const struct slc_io *io, const struct slc_io_request *request, struct slc_error *err)
 {
-    return io->ops->check == NULL ? SLC_OK : io->ops->check(io, request, err);
+    const struct slc_io_ops *ops = io->ops;
+
+    return ops->check == NULL ? SLC_OK : ops->check(io, request, err);
 }
 
 void *slc_io_slots(const struct slc_io *io, uint64_t *bytes)

@@ -59,7 +59,9 @@ struct slc_io;
 
 /* Opens files for block reads by `kind`. AUTO selects io_uring if the kernel allows it and all
  * reads are direct, otherwise pread; files in tmpfs, for example, have no direct I/O. URING fails
- * if the system refuses io_uring; the message names the alternative. Memory: slot_count *
+ * if the system refuses io_uring; the message names the alternative. If the kernel refuses reads
+ * later, because it is short of memory for example, they are repeated for half a second; then AUTO
+ * continues with pread and logs a note, and URING fails. Memory: slot_count *
  * slot_bytes, which this call maps and registers; MMAP instead keeps up to this number of bytes of
  * the files resident. Ownership: slc_io_close frees everything; it cancels requests in flight and
  * waits for them. MMAP handles SIGBUS while it is open (storage/io/map_guard.h). Errors:

@@ -40,9 +40,11 @@ struct slc_io_source {
 };
 
 struct slc_io {
-    const struct slc_io_ops *ops;
+    /* Changes while other threads call slc_io_check and slc_io_release if pread takes over. */
+    const struct slc_io_ops *_Atomic ops;
     enum slc_io_kind kind;
-    void *backend; /* private state of the implementation */
+    bool may_use_pread; /* pread replaces io_uring if the kernel refuses reads later */
+    void *backend;      /* private state of the implementation */
     const struct slc_files *files;
     struct slc_io_source *sources; /* indexed by slc_io_request.file */
     unsigned source_count;

@@ -6,22 +6,27 @@
  * reads into the other slots work without registration.
  *
  * A slot has at most one request and the ring has an entry for every slot, so the kernel's queues
- * cannot overflow. A submission that the kernel defers (EAGAIN, EBUSY) stays queued and is sent by
- * the next wait. */
+ * cannot overflow. A submission that the kernel refuses for the moment (EAGAIN, EBUSY, ENOMEM,
+ * EINTR) stays queued and is sent by the next wait. If the kernel keeps refusing while no read is
+ * in flight, pread takes over unless the user requested io_uring. */
 #include "storage/io/io_impl.h"
+
+#include "base/error/fault.h"
+#include "base/error/log.h"
 
 #ifdef SLC_HAVE_URING
 
 #include <errno.h>
 #include <liburing.h>
-#include <sched.h>
 #include <string.h>
+#include <time.h>
 
-/* Number of consecutive refused submissions, with no read in flight, after which a wait fails. */
-enum { MAX_REFUSALS = 1000 };
+/* MAX_REFUSALS: number of consecutive refused submissions, with no read in flight, after which a
+ * wait fails; with the pauses between them, this is about half a second. */
+enum { MAX_REFUSALS = 60, FIRST_PAUSE_NS = 50000, LAST_PAUSE_NS = 10000000 };
 
 struct uring_slot {
-    struct slc_io_request *request;
+    struct slc_io_request *request; /* NULL if no read of the slot is queued or in flight */
     struct slc_io_progress progress;
 };
 
@@ -63,6 +68,41 @@ static void queue_read(struct slc_io *io, unsigned slot)
     uring->in_kernel++;
 }
 
+/* Sends queued submissions. Returns the number sent or a negated errno. */
+static int send_queued(struct uring_backend *uring)
+{
+    return slc_fault_hit(SLC_FAULT_URING) ? -ENOMEM : io_uring_submit(&uring->ring);
+}
+
+/* Returns the number of reads that the kernel performs. */
+static unsigned in_flight(const struct uring_backend *uring)
+{
+    return uring->in_kernel - io_uring_sq_ready(&uring->ring);
+}
+
+/* Pauses before call `refusals` + 1; pauses become longer. */
+static void pause_after(unsigned refusals)
+{
+    const long pause = refusals < 8 ? (long)FIRST_PAUSE_NS << refusals : LAST_PAUSE_NS;
+
+    (void)nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
+}
+
+/* Waits for a read in flight. If the kernel refuses to wait, polls: the read completes anyway. */
+static void wait_in_flight(struct uring_backend *uring, struct io_uring_cqe **cqe)
+{
+    for (unsigned refusals = 0; io_uring_peek_cqe(&uring->ring, cqe) != 0; refusals++) {
+        int rc = slc_fault_hit(SLC_FAULT_URING) ? -EBUSY : io_uring_wait_cqe(&uring->ring, cqe);
+
+        if (rc == 0) {
+            return;
+        }
+        if (rc != -EINTR) {
+            pause_after(refusals);
+        }
+    }
+}
+
 static enum slc_status
 uring_submit(struct slc_io *io, struct slc_io_request *request, struct slc_error *err)
 {
@@ -72,44 +112,73 @@ uring_submit(struct slc_io *io, struct slc_io_request *request, struct slc_error
     uring->slots[request->slot].request = request;
     uring->slots[request->slot].progress = (struct slc_io_progress){0, 0};
     queue_read(io, request->slot);
-    /* If the submission is deferred, the next wait sends it. */
-    (void)io_uring_submit(&uring->ring);
+    /* If the submission is refused, the next wait sends it. */
+    (void)send_queued(uring);
     return SLC_OK;
 }
 
-/* Sends queued submissions and waits for one completion. Returns 0 or a negated errno. */
+/* Sends queued submissions and waits for one completion. Returns 0 or a negated errno; then no read
+ * is in flight. */
 static int next_completion(struct uring_backend *uring, struct io_uring_cqe **cqe)
 {
-    unsigned refusals = 0;
+    for (unsigned refusals = 0; io_uring_peek_cqe(&uring->ring, cqe) != 0; refusals++) {
+        int rc = io_uring_sq_ready(&uring->ring) > 0 ? send_queued(uring) : 0;
 
-    for (;;) {
-        unsigned queued = io_uring_sq_ready(&uring->ring);
-        int rc;
-
-        if (io_uring_peek_cqe(&uring->ring, cqe) == 0) {
+        if (in_flight(uring) > 0) {
+            wait_in_flight(uring, cqe);
             return 0;
         }
-        if (queued > 0) {
-            rc = io_uring_submit(&uring->ring);
-            if (rc >= 0 || rc == -EINTR) {
-                continue;
-            }
-            if (rc != -EAGAIN && rc != -EBUSY) {
-                return rc;
-            }
-            if (queued == uring->in_kernel) {
-                if (++refusals == MAX_REFUSALS) {
-                    return rc;
-                }
-                sched_yield();
-                continue;
-            }
-        }
-        rc = io_uring_wait_cqe(&uring->ring, cqe);
-        if (rc != -EINTR && rc != -EAGAIN) {
+        rc = rc >= 0 ? -EAGAIN : rc;
+        if ((rc != -EAGAIN && rc != -EBUSY && rc != -ENOMEM && rc != -EINTR) ||
+            refusals == MAX_REFUSALS) {
             return rc;
         }
+        pause_after(refusals);
     }
+    return 0;
+}
+
+/* Waits for reads in flight, because they write into the slots, and frees the ring. Drops queued
+ * submissions. */
+static void release_ring(struct uring_backend *uring)
+{
+    while (in_flight(uring) > 0) {
+        struct io_uring_cqe *cqe;
+
+        wait_in_flight(uring, &cqe);
+        io_uring_cqe_seen(&uring->ring, cqe);
+        uring->in_kernel--;
+    }
+    io_uring_queue_exit(&uring->ring);
+    slc_free(uring->slots);
+    slc_free(uring);
+}
+
+/* Replaces io_uring, which refuses reads, by pread, and repeats all reads that were not delivered.
+ */
+static enum slc_status use_pread(struct slc_io *io, int reason, struct slc_error *err)
+{
+    struct uring_backend *uring = io->backend;
+
+    if (!io->may_use_pread) {
+        return slc_fail_field(err, SLC_ERR_IO, SLC_FIELD_IO,
+                              "io_uring refuses to read %s (%s); use pread, which works everywhere",
+                              io->opened[0].path, strerror(-reason));
+    }
+    slc_io_note(io, "reading by pread threads since io_uring refused reads (%s)",
+                strerror(-reason));
+    slc_log(SLC_LOG_NOTE, "io_uring refuses reads (%s): pread threads read from now on",
+            strerror(-reason));
+    io->kind = SLC_IO_PREAD;
+    io->stats.registered = false;
+    enum slc_status status = slc_io_pread_open(io, err);
+    for (unsigned slot = 0; slot < io->slot_count && status == SLC_OK; slot++) {
+        if (uring->slots[slot].request != NULL) {
+            status = io->ops->submit(io, uring->slots[slot].request, err);
+        }
+    }
+    release_ring(uring);
+    return status;
 }
 
 static enum slc_status
@@ -121,7 +190,10 @@ uring_wait(struct slc_io *io, struct slc_io_request **request, struct slc_error 
         struct io_uring_cqe *cqe;
         int rc = next_completion(uring, &cqe);
 
-        SLC_TRY(slc_check_call(rc, err, io->opened[0].path, "waiting for io_uring"));
+        if (rc < 0) {
+            SLC_TRY(use_pread(io, rc, err));
+            return io->ops->wait(io, request, err);
+        }
         struct uring_slot *state = io_uring_cqe_get_data(cqe);
         int64_t result = cqe->res;
         *request = state->request;
@@ -131,29 +203,16 @@ uring_wait(struct slc_io *io, struct slc_io_request **request, struct slc_error 
         result = slc_io_completed(io, &place, result);
         if (slc_io_advance(io, *request, &state->progress, slc_io_slot(io, (*request)->slot),
                            result)) {
+            state->request = NULL;
             return SLC_OK;
         }
         queue_read(io, (*request)->slot);
     }
 }
 
-/* Closes the ring. Waits for reads in flight, because they write into the slots. */
 static void uring_close(struct slc_io *io)
 {
-    struct uring_backend *uring = io->backend;
-
-    while (uring->in_kernel > 0) {
-        struct io_uring_cqe *cqe;
-
-        if (next_completion(uring, &cqe) < 0) {
-            break;
-        }
-        io_uring_cqe_seen(&uring->ring, cqe);
-        uring->in_kernel--;
-    }
-    io_uring_queue_exit(&uring->ring);
-    slc_free(uring->slots);
-    slc_free(uring);
+    release_ring(io->backend);
     io->backend = NULL;
 }
 

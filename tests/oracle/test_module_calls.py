@@ -245,7 +245,7 @@ PARITY = {
     "convert": (sluice.convert, {"dims": "shape", "value-column": "value_column", "no-header": "header"} | BUILT),
     "append": (sluice.Tensor.append, {"grow-modes": "fixed_modes", "layouts": "drop_layouts"} | BUILT),
     "generate": (sluice.generate, {"dims": "shape", "dist": "distribution"} | BUILT),
-    "export": (sluice.Tensor.export, {"format": "form"}),
+    "export": (sluice.Tensor.export, {"format": "form", "no-escape": ""}),  # of a Result: escape
     "check": (sluice.Tensor.check, {}),
     "slice": (sluice.Tensor.slice, {"mode": "ranges"} | BUILT),
     "permute": (sluice.Tensor.permute, {"order": "modes"} | BUILT),
@@ -266,7 +266,7 @@ FIELDS = {
                                         "memory_bytes", "temp-dir": "temp_folder", "max-temp": "max_temp_bytes"}),
     "generate": (_structs.GenerateOptions, {"dims": "", "nnz": "", "dist": "distribution", "memory": "memory_bytes", "temp-dir":
                                             "temp_folder", "max-temp": "max_temp_bytes"}),
-    "export": (_structs.ExportOptions, {"format": "form", "memory": "memory_bytes"}),
+    "export": (_structs.ExportOptions, {"format": "form", "memory": "memory_bytes", "no-escape": ""}),
     "check": (_structs.CheckOptions, {"memory": "memory_bytes"}),
     "slice": (_structs.ReshapeOptions, {"mode": "", "memory": "memory_bytes", "temp-dir": "temp_folder", "max-temp":
                                         "max_temp_bytes"}),

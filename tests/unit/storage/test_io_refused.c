@@ -3,6 +3,7 @@
  * feature, by a seccomp filter or by dropping a capability. */
 #include "slc_test.h"
 
+#include "base/error/fault.h"
 #include "base/memory/limits.h"
 #include "storage/io/io.h"
 
@@ -27,6 +28,7 @@ enum { PAGE = SLC_PAGE_BYTES, SLOTS = 16, SLOT_PAGES = 4, FILE_PAGES = 128 };
 enum verdict { PASSED, FAILED, IMPOSSIBLE };
 
 static char path[256];
+static int refused_later; /* error of io_uring_enter after the first reads; 0: none */
 
 /* Makes one system call fail with `error` from now on. */
 static bool refuse_call(long number, int error)
@@ -72,20 +74,25 @@ read_all(enum slc_io_kind kind, bool direct, struct slc_io_stats *stats, struct 
     if (status != SLC_OK) {
         return status;
     }
-    for (unsigned round = 0; round < FILE_PAGES / SLOT_PAGES / SLOTS; round++) {
+    for (unsigned round = 0; round < FILE_PAGES / SLOT_PAGES / SLOTS && wrong == 0; round++) {
         for (unsigned slot = 0; slot < SLOTS; slot++) {
             requests[slot].slot = slot;
             requests[slot].bytes = SLOT_PAGES * PAGE;
             requests[slot].offset = (uint64_t)(round * SLOTS + slot) * SLOT_PAGES * PAGE;
             wrong += slc_io_submit(io, &requests[slot], err) != SLC_OK;
         }
-        for (unsigned slot = 0; slot < SLOTS; slot++) {
+        for (unsigned slot = 0; slot < SLOTS && wrong == 0; slot++) {
             struct slc_io_request *done;
 
             wrong += slc_io_wait(io, &done, err) != SLC_OK || done->status != SLC_OK ||
                      *(const unsigned char *)done->data != (done->offset / PAGE & 0xff);
         }
+        if (refused_later != 0) {
+            wrong += !refuse_call(SYS_io_uring_enter, refused_later);
+            refused_later = 0;
+        }
     }
+    wrong += slc_io_kind(io) == SLC_IO_AUTO;
     slc_io_stats(io, stats);
     slc_io_close(io);
     return wrong == 0 ? SLC_OK : SLC_ERR_DAMAGED;
@@ -113,6 +120,51 @@ static enum verdict without_uring(void)
         }
     }
     return PASSED;
+}
+
+/* The kernel refuses all reads from the second round on, or from the start. */
+static enum verdict with_refused_reads(void)
+{
+    static const int reasons[] = {EBUSY, ENOMEM, EAGAIN, EINTR};
+    struct slc_io_stats stats;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    if (read_all(SLC_IO_URING, true, &stats, &err) != SLC_OK || !stats.direct) {
+        return IMPOSSIBLE;
+    }
+    for (size_t r = 0; r < (slc_test_full() ? SLC_COUNT(reasons) : 2); r++) {
+        refused_later = reasons[r];
+        if (read_all(SLC_IO_AUTO, true, &stats, &err) != SLC_OK ||
+            strstr(stats.note, "since io_uring refused reads") == NULL || stats.reads != 32) {
+
+            return FAILED;
+        }
+    }
+    /* A user who requests io_uring gets an error. */
+    return read_all(SLC_IO_URING, true, &stats, &err) != SLC_OK && err.status == SLC_ERR_IO &&
+                   strstr(err.message, "pread") != NULL
+               ? PASSED
+               : FAILED;
+}
+
+/* The kernel refuses one call; no reader notices. */
+static enum verdict with_one_refusal(void)
+{
+    struct slc_io_stats stats;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    if (read_all(SLC_IO_URING, true, &stats, &err) != SLC_OK) {
+        return IMPOSSIBLE;
+    }
+    for (uint64_t k = 1;; k++) {
+        slc_fault_arm(SLC_FAULT_URING, k);
+        if (read_all(SLC_IO_URING, true, &stats, &err) != SLC_OK || stats.reads != 32) {
+            return FAILED;
+        }
+        if (slc_fault_seen(SLC_FAULT_URING) < k) {
+            return k > 32 ? PASSED : FAILED;
+        }
+    }
 }
 
 static enum verdict without_statx(void)
@@ -199,6 +251,16 @@ static void test_without_uring(void)
     run_in_child(without_uring);
 }
 
+static void test_refused_reads(void)
+{
+    run_in_child(with_refused_reads);
+}
+
+static void test_one_refusal(void)
+{
+    run_in_child(with_one_refusal);
+}
+
 static void test_without_statx(void)
 {
     run_in_child(without_statx);
@@ -211,6 +273,8 @@ static void test_little_locked_memory(void)
 
 static const struct slc_test tests[] = {
     {"io_uring refused", test_without_uring},
+    {"reads refused by io_uring", test_refused_reads},
+    {"one refusal by io_uring", test_one_refusal},
     {"statx missing", test_without_statx},
     {"little lockable memory", test_little_locked_memory},
 };
