@@ -14,6 +14,7 @@
 #include "convert/generate/random_tensor.h"
 #include "convert/number/format.h"
 #include "convert/publish/build_complete.h"
+#include "storage/file/files.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -247,6 +248,7 @@ static enum slc_status generate_store(struct generation *g,
     const struct slc_generate_options *options = g->options;
     struct slc_store_origin origin = {.dialect = "generate", .writer = "sluice " SLC_VERSION};
 
+    SLC_TRY(slc_check_open_files(err));
     SLC_TRY(slc_builder_create(build, options->order, &g->builder, err));
     enum slc_status status = pass_sample(g, err);
     SLC_THEN(status, run_workers(g, err));

@@ -5,6 +5,7 @@
 #include "base/memory/checked.h"
 #include "base/random.h"
 #include "convert/ingest/convert_internal.h"
+#include "storage/file/files.h"
 
 enum {
     /* Number of ranges per sample, enough to represent all parts of a file that is sorted by its
@@ -130,6 +131,7 @@ enum slc_status slc_conversion_create_builder(struct slc_conversion *conversion,
     struct slc_parse_job *job = &c->job;
     struct slc_conversion_sample sample;
 
+    SLC_TRY(slc_check_open_files(err));
     SLC_TRY(slc_conversion_sample(c, &sample, err));
     SLC_TRY(slc_builder_create(&c->build, c->header.order, &job->builder, err));
     if (sample.rows.count > 0 && slc_builder_resumed(job->builder) == NULL) {

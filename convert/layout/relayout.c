@@ -117,6 +117,9 @@ enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
                                  "it: wait until it ends",
                                  &opened.lock, &taken, err);
     }
+    if (status == SLC_OK && !options->reads_only && !options->locked) {
+        status = slc_check_open_files(err);
+    }
     if (status == SLC_OK && !options->reads_only) {
         /* An earlier run may have been killed before its last change of the folder was on the
          * drive. Sync that change, because this run depends on it. */

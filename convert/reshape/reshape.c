@@ -9,6 +9,7 @@
 #include "convert/publish/build_complete.h"
 #include "convert/reshape/names_carry.h"
 #include "convert/reshape/store_push.h"
+#include "storage/file/files.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -245,6 +246,7 @@ build_store(struct reshaping *r, uint64_t budget_bytes, struct slc_error *err)
     memcpy(origin.transforms, r->push.store.manifest.origin.transforms, sizeof origin.transforms);
     slc_transforms_format(&options->transforms, origin.transforms, sizeof origin.transforms);
     SLC_TRY(status);
+    SLC_TRY(slc_check_open_files(err));
     SLC_TRY(slc_builder_create(&build, r->report->order, &r->builder, err));
     status = slc_store_push_scan(&r->push, build.workers, options->stop, push_rows, r, err);
     if (status != SLC_OK) {

@@ -6,6 +6,7 @@
 #include "convert/build/build_memory.h"
 #include "convert/publish/build_complete.h"
 #include "engine/product/contract_internal.h"
+#include "storage/file/files.h"
 #include "storage/scan/tile_scan.h"
 
 #include <stdio.h>
@@ -195,6 +196,7 @@ enum slc_status slc_contract_sorted(struct slc_contract_run *run, struct slc_err
         return status;
     }
     SLC_THEN(status, slc_contract_start(run, err));
+    SLC_THEN(status, slc_check_open_files(err));
     SLC_THEN(status, slc_builder_create(&build, run->job.kept_count, &sorting.builder, err));
     SLC_THEN(status, sample_tiles(&sorting, err));
     SLC_THEN(status, scan_tiles(&sorting, err));

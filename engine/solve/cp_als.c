@@ -11,6 +11,7 @@
 #include "base/error/clock.h"
 #include "engine/executor/replica.h"
 #include "engine/solve/cp_state.h"
+#include "storage/file/files.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -465,6 +466,7 @@ static enum slc_status run_iterations(struct cp_state *state, struct slc_error *
     struct slc_cp_result *result = state->result;
     enum slc_status status = start_run(state, err);
 
+    SLC_THEN(status, slc_check_open_files(err));
     SLC_TRY(status);
     bool done = result->iterations >= state->options->iterations;
     if (done) {

@@ -88,6 +88,11 @@ const struct slc_files *slc_files_system(void);
 /* Returns `files`, or slc_files_system() if `files` is NULL. */
 const struct slc_files *slc_files_or_system(const struct slc_files *files);
 
+/* Checks that this process can open a few more files at the same time, as many as writing results
+ * needs. Long operations call it when all other files are open and before they compute anything
+ * that would be lost otherwise. Errors: SLC_ERR_IO. */
+enum slc_status slc_check_open_files(struct slc_error *err) SLC_NODISCARD;
+
 /* Reads exactly `bytes` bytes at `offset`. Errors: SLC_ERR_IO; SLC_ERR_DAMAGED, with the offset, if
  * the file ends early. */
 enum slc_status slc_file_read_at(const struct slc_files *files,

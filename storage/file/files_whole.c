@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 /* Number of consecutive interruptions without progress after which a transfer fails. The limit is
  * far more than signals can cause; it ends the loop on a broken file system. */
@@ -178,6 +180,29 @@ char *slc_path_join(const char *folder, const char *name)
     }
     memcpy(path + folder_length + slash, name, name_length + 1);
     return path;
+}
+
+enum slc_status slc_check_open_files(struct slc_error *err)
+{
+    /* A folder and its lock, a temporary file with its second descriptor, a journal, the files of a
+     * store that is read again, and some reserve. */
+    enum { NEEDED = 8 };
+    int fds[NEEDED], code = 0;
+    unsigned opened = 0;
+
+    for (; opened < NEEDED && code == 0; opened += code == 0) {
+        fds[opened] = eventfd(0, EFD_CLOEXEC);
+        code = fds[opened] < 0 ? errno : 0;
+    }
+    for (unsigned k = 0; k < opened; k++) {
+        (void)close(fds[k]);
+    }
+    return code == EMFILE || code == ENFILE
+               ? slc_fail_errno(err, code, NULL,
+                                "reserving %d more open files for the results, of which %u can be "
+                                "opened",
+                                (int)NEEDED, opened)
+               : SLC_OK;
 }
 
 enum slc_status

@@ -279,6 +279,53 @@ def previous_results(folder):
             check(tree(out) == before, f"{name}: the result before is not what it was: {sorted(tree(out))}")
 
 
+def few_open_files(folder):
+    """With any limit on open files, a command is rejected before it computes anything, or completes."""
+    at, out = inputs(), os.path.join(folder, "out")
+    stripes, log = os.path.join(folder, "stripes"), os.path.join(folder, "log")
+    with open(os.path.join(folder, "t.csv"), "w") as file:
+        file.write("a,b\n" + "x,y\nz,y\n" * 50)
+    sluice("generate", os.path.join(folder, "s.slc"), "--dims", "30x20x10", "--nnz", 3000, "-q")
+    small, own = os.path.join(folder, "s.slc"), os.path.join(folder, "own.slc")
+    model = os.path.join(folder, "model")
+    sluice("cpd", small, "-r", 2, "-i", 1, "-o", model, "-q")
+    os.mkdir(stripes)
+    striped = shutil.copytree(small, os.path.join(folder, "striped.slc"))
+    sluice("layout", striped, "--sorted", "all", "-q")
+    sluice("layout", striped, "--stripe", stripes, "-q")
+    cpd = ("-r", "2", "-i", "2", "--log-json", log, "-o", out)
+    cases = [("cpd", small, *cpd), ("cpd", small, *cpd, "--checkpoint", "none"), ("cpd", striped, *cpd),
+             ("cpd", small, "-r", "2,3", "-i", "2", "--consistency", "always", "-o", out), ("convert", at + "t.tns", out), ("convert", at + "t.tns", out, "--relabel", "frequency"),
+             ("convert", os.path.join(folder, "t.csv"), out, "--columns", "a,b"), ("append", own, at + "t.tns", "--grow-modes", "all"),
+             ("layout", own, "--sorted", "all"), ("layout", own, "--stripe", stripes), ("permute", small, out, "--order", "3,2,1"),
+             ("export", small, out + ".npz"), ("export", model, out + ".mat"), ("export", model, out, "--format", "csv"),
+             ("mttkrp", small, "--mode", "1", "--factors", model, "-o", out + ".npy")]
+    kept = set(os.listdir(stripes))
+    for case in cases:
+        done = 0
+        for limit in range(8, 65) if FULL else (8, 14, 19, 64):
+            for path in (out, out + ".npz", out + ".mat", out + ".npy", own, log):
+                shutil.rmtree(path) if os.path.isdir(path) else os.path.exists(path) and os.remove(path)
+            for name in set(os.listdir(stripes)) - kept:
+                os.remove(os.path.join(stripes, name))
+            shutil.copytree(small, own)
+            ran = subprocess.run([SLUICE, *case, "-q"], capture_output=True, text=True, check=False,
+                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))  # pylint: disable=W1509
+            what = f"{case} with {limit} files: exit {ran.returncode}: {ran.stderr}"
+            done += ran.returncode == 0
+            check(ran.returncode == 0 or (ran.returncode == 5 and "ulimit -n" in ran.stderr), what)
+            check(ran.returncode == 0 or done == 0, f"{what}, but fewer were enough")
+            check(ran.returncode == 0 or ".npy" not in ran.stderr and "blco.blk" not in ran.stderr, f"{what}: too late")
+            if log in case and ran.returncode != 0 and os.path.exists(log):
+                with open(log, encoding="utf-8") as file:
+                    check('"iteration"' not in file.read(), f"{what}: after iterations")
+            if ran.returncode == 0 and case[0] in ("layout", "append"):
+                sluice("check", own, "-q")
+            if ran.returncode == 0 and case[0] == "cpd":
+                check("run.json" in os.listdir(out) or "sweep.json" in os.listdir(out), what)
+        check(done > 0, f"{case} with 64 files")
+
+
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 run([
     ("files that may not grow", by_limit),
@@ -286,4 +333,5 @@ run([
     ("a disk that may not be written to", read_only),
     ("temporary files", temporary_files),
     ("results of the run before stay", previous_results),
+    ("few open files", few_open_files),
 ])

@@ -3,6 +3,7 @@
 #include "base/memory/memory.h"
 #include "engine/executor/gpu_group.h"
 #include "engine/solve/relabel.h"
+#include "storage/file/files.h"
 #include "storage/manifest/path_guard.h"
 #include "storage/model/model.h"
 #include "storage/model/npy.h"
@@ -103,9 +104,10 @@ static enum slc_status compute(struct slc_session *session,
     struct slc_matrix factors[SLC_MAX_ORDER] = {{0}};
     struct slc_matrix output = {0};
     uint32_t rank = plan->request.rank;
-    enum slc_status status =
-        slc_model_read(slc_files_system(), args->factors, plan->request.precision, manifest->order,
-                       manifest->dims, mode, &rank, factors, err);
+    enum slc_status status = slc_check_open_files(err);
+
+    SLC_THEN(status, slc_model_read(slc_files_system(), args->factors, plan->request.precision,
+                                    manifest->order, manifest->dims, mode, &rank, factors, err));
 
     for (unsigned n = 0; n < manifest->order; n++) {
         if (status == SLC_OK && n != mode) {

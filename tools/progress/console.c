@@ -99,6 +99,9 @@ static const char *advice_for(const struct slc_error *err)
     case EFBIG:
         return "the file size limit is reached: raise it (ulimit -f), or choose another location; "
                "then repeat the command";
+    case EMFILE:
+    case ENFILE:
+        return "the limit on open files is reached: raise it (ulimit -n), then repeat the command";
     case EDQUOT:
         return "the disk quota is used up: free some space, or choose another location; then "
                "repeat the command";
