@@ -23,7 +23,7 @@ struct change {
     struct slc_block_file from; /* P, open */
     struct slc_stripe_list old; /* contents of P if P is a list */
     bool striped;
-    bool owned;   /* this store owns the stripes of P */
+    bool own;     /* this store owns the stripes of P */
     bool renamed; /* the rename was done; new files must stay */
 };
 
@@ -55,8 +55,8 @@ static enum slc_status start_change(const struct slc_relayout *layouts,
     SLC_TRY(slc_check_memory(change->next != NULL, err, "for a path"));
     SLC_TRY(slc_stripe_list_load(change->files, change->path, &change->old, &change->striped, err));
     if (change->striped) {
-        SLC_TRY(slc_stripe_is_owned(change->files, change->path, &change->old.shape, &change->owned,
-                                    err));
+        SLC_TRY(
+            slc_stripe_is_own(change->files, change->path, &change->old.shape, &change->own, err));
     }
     return slc_block_file_open(change->files, change->path, "opening a block file", &change->from,
                                err);
@@ -158,7 +158,7 @@ static enum slc_status record_leaving(const struct change *change, struct slc_er
     char *path = slc_restripe_path(change->path, SLC_STRIPES_LEAVING);
     enum slc_status status = slc_check_memory(path != NULL, err, "for a path");
 
-    if (status == SLC_OK && change->owned) {
+    if (status == SLC_OK && change->own) {
         status = write_list(change, &change->old, path, err);
     }
     slc_free(path);
@@ -218,7 +218,7 @@ static enum slc_status commit_stripes(struct change *change, struct slc_error *e
 
     SLC_TRY(slc_check_call(code, err, change->path, "moving the layout in place"));
     change->renamed = true;
-    if (change->striped && !change->owned) {
+    if (change->striped && !change->own) {
         slc_stripe_note_kept(change->path, &change->old);
     }
     SLC_TRY(slc_name_sync(change->files, change->path, err));
@@ -248,7 +248,7 @@ static enum slc_status are_in_folders(const struct change *change,
                                       bool *there,
                                       struct slc_error *err)
 {
-    *there = change->owned && change->old.shape.count == list->shape.count;
+    *there = change->own && change->old.shape.count == list->shape.count;
     for (unsigned k = 0; *there && k < list->shape.count; k++) {
         char *path = slc_stripe_path(&change->old.shape, change->path, list->folders[k], k);
         struct slc_error ignored = SLC_ERROR_INIT;

@@ -110,10 +110,10 @@ static enum slc_status remove_stripes(const struct slc_files *files,
                                       const struct slc_stripe_list *list,
                                       struct slc_error *err)
 {
-    bool owned;
-    enum slc_status status = slc_stripe_is_owned(files, path, &list->shape, &owned, err);
+    bool own;
+    enum slc_status status = slc_stripe_is_own(files, path, &list->shape, &own, err);
 
-    if (status == SLC_OK && !owned) {
+    if (status == SLC_OK && !own) {
         slc_stripe_note_kept(path, list);
         return SLC_OK;
     }

@@ -116,10 +116,10 @@ static void note_borrowed(struct slc_block_file *file, const char *path)
     static _Atomic uint64_t noted;
     struct slc_error ignored = SLC_ERROR_INIT;
     char *folder = slc_path_parent(path);
-    bool owned = false;
+    bool own = false;
 
     file->borrowed =
-        slc_stripe_is_owned(file->files, path, &file->shape, &owned, &ignored) != SLC_OK || !owned;
+        slc_stripe_is_own(file->files, path, &file->shape, &own, &ignored) != SLC_OK || !own;
     if (file->borrowed && folder != NULL) {
         const uint64_t hash = slc_hash64(folder, strlen(folder));
 

@@ -327,20 +327,20 @@ enum slc_status slc_stripe_owner_find(const struct slc_files *files,
     return status;
 }
 
-enum slc_status slc_stripe_is_owned(const struct slc_files *files,
-                                    const char *list_path,
-                                    const struct slc_stripe_shape *shape,
-                                    bool *owned,
-                                    struct slc_error *err)
+enum slc_status slc_stripe_is_own(const struct slc_files *files,
+                                  const char *list_path,
+                                  const struct slc_stripe_shape *shape,
+                                  bool *own,
+                                  struct slc_error *err)
 {
     const struct slc_stripe_owner *owner = &shape->owner;
     struct slc_stripe_owner here = {.inode = 0};
 
-    *owned = false;
+    *own = false;
     SLC_TRY(slc_stripe_owner_find(files, list_path, &here, err));
-    *owned = owner->inode != 0 && owner->inode == here.inode &&
-             owner->file_system == here.file_system &&
-             (owner->born_ns == here.born_ns || owner->born_ns == 0 || here.born_ns == 0);
+    *own = owner->inode != 0 && owner->inode == here.inode &&
+           owner->file_system == here.file_system &&
+           (owner->born_ns == here.born_ns || owner->born_ns == 0 || here.born_ns == 0);
     return SLC_OK;
 }
 

@@ -110,13 +110,13 @@ enum slc_status slc_stripe_owner_find(const struct slc_files *files,
                                       struct slc_stripe_owner *owner,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Sets *owned to true if the folder that contains the list at `list_path` owns its stripes. Errors:
+/* Sets *own to true if the folder that contains the list at `list_path` owns its stripes. Errors:
  * those of slc_stripe_owner_find. */
-enum slc_status slc_stripe_is_owned(const struct slc_files *files,
-                                    const char *list_path,
-                                    const struct slc_stripe_shape *shape,
-                                    bool *owned,
-                                    struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_stripe_is_own(const struct slc_files *files,
+                                  const char *list_path,
+                                  const struct slc_stripe_shape *shape,
+                                  bool *own,
+                                  struct slc_error *err) SLC_NODISCARD;
 
 /* Logs that the stripes of the list at `list_path` are kept, because another folder owns them. */
 void slc_stripe_note_kept(const char *list_path, const struct slc_stripe_list *list);

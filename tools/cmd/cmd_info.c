@@ -259,7 +259,7 @@ static json_t *layout_to_json(const struct slc_manifest *manifest,
             (void)json_array_append_new(stripes, slc_json_string(file->parts[k].path));
         }
         slc_json_set(object, "stripes", stripes);
-        slc_json_set(object, "stripes_owned", json_boolean(!file->borrowed));
+        slc_json_set(object, "own_stripes", json_boolean(!file->borrowed));
     }
     if (object != NULL && layout->layout == SLC_LAYOUT_FIBER) {
         slc_json_set_count(object, "fibers", stats->fibers);

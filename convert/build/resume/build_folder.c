@@ -106,10 +106,9 @@ static bool is_list_of_stripes(const struct census *census, const char *name)
         found = false;
     }
     if (found && list.shape.owner.inode != 0) {
-        bool owned;
+        bool own;
 
-        if (slc_stripe_is_owned(census->files, path, &list.shape, &owned, &ignored) == SLC_OK &&
-            !owned) {
+        if (slc_stripe_is_own(census->files, path, &list.shape, &own, &ignored) == SLC_OK && !own) {
             slc_stripe_note_kept(path, &list);
             found = false;
         }
