@@ -123,6 +123,13 @@ class _TopRow:
     place: int
 
 
+def _recorded_path(record: Dict[str, Any], name: str) -> str:
+    """Returns a path of a record, whose bytes are in a member of their own if they are not UTF-8."""
+    digits = record.get(name + "_bytes")
+    return os.fsdecode(bytes.fromhex(digits)) if digits else record.get(name) or ""
+
+
+
 class Result:
     """
     A CP decomposition: the sum over r of weights[r] times the outer product of columns r of all
@@ -207,7 +214,7 @@ class Result:
         if held is not None:
             self.holdout = Holdout(held["count"], held["rmse"], held["mae"], held["norm"])
         if self.store is None and "path" in tensor:
-            self.store = os.path.join(tensor.get("directory") or "", tensor["path"])
+            self.store = os.path.join(_recorded_path(tensor, "directory"), _recorded_path(tensor, "path"))
 
     def report(self, path: Any, *, components: int = 64, rows: int = 10, store: Any = None, overwrite: bool = False,
                memory: Any = None) -> None:

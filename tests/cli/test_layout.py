@@ -354,9 +354,9 @@ def copied(folder):
     # info says it in both forms; the original owns its stripes.
     shutil.copytree(store, copy)
     check("(owned by another store folder)" in sluice("info", copy)[0], "not said")
-    for path, own in ((copy, False), (store, True)):
+    for path, mine in ((copy, False), (store, True)):
         told = json.loads(sluice("info", path, "--json")[0])["layouts"]
-        check([layout["own_stripes"] for layout in told] == [own, own], told)
+        check([layout["own_stripes"] for layout in told] == [mine, mine], told)
     # Lists that an interrupted change left, in the copy.
     shutil.copy(os.path.join(copy, "blco.blk"), os.path.join(copy, "sorted-1.blk.unstripe"))
     shutil.copy(os.path.join(copy, "sorted-1.blk"), os.path.join(copy, "blco.blk.stripes"))

@@ -226,6 +226,11 @@ def exported(folder):
         named.export(os.path.join(folder, f"f-{escape}"), form="csv", escape=escape)
         with open(os.path.join(folder, f"f-{escape}", "mode-1.csv"), encoding="utf-8") as file:
             check([line.split(",")[1] for line in file][1:] == [f'"{name}"', '"-2"'], name)
+    # A store whose path is not UTF-8 is found again by its run.
+    store = shutil.copytree(os.path.join(folder, "f.slc"), os.path.join(folder, os.fsdecode(b"f\xff.slc")))
+    sluice.open(store).cpd(1, 1, output=os.path.join(folder, "f-run"))
+    again = sluice.load(os.path.join(folder, "f-run"))
+    check(again.store == store and {row.name for row in again.top(0, 2)[0]} == {"=1", "-2"}, again.top(0, 2))
     alone.export(os.path.join(folder, "npy"), form="npy")
     check(np.array_equal(tensor.load(os.path.join(folder, "npy")).factors[0], alone.factors[0]), "npy")
     for what in (lambda: alone.export(text + "x"), lambda: alone.export("x", form="tns"), lambda: tensor.export("x", form="csv")):
