@@ -14,7 +14,7 @@ import tempfile
 import time
 
 sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
-from tap import FULL, QUICK, SLUICE, check, read_bytes, run, run_command, sluice  # noqa: E402
+from tap import FULL, QUICK, SLUICE, check, npy, read_bytes, run, run_command, sluice  # noqa: E402
 
 
 # Enough that building a layout takes a while on the fastest machine.
@@ -320,7 +320,7 @@ def copied(folder):
     stripes belong to another store."""
     store, a, b = striped_store(folder)
     before = tree(store, a, b)
-    copy, out, more = (os.path.join(folder, name) for name in ("copy.slc", "out", "more.tns"))
+    copy, out, more, vector = (os.path.join(folder, name) for name in ("copy.slc", "out", "more.tns", "v.npy"))
     with open(more, "w") as file:
         file.write("1 1 1 5\n")
     generate = ["generate", copy, "--dims", "5x5x5", "--nnz", 10, "-f"]
@@ -330,8 +330,12 @@ def copied(folder):
     commands += [generate, ["convert", more, copy, "-f"], ["append", copy, more], ["slice", store, copy, "--mode", "1=1..5", "-f"],
                  ["slice", copy, out + ".slc", "--mode", "1=1..5"], ["permute", store, copy, "--order", "3,2,1", "-f"],
                  ["permute", copy, copy, "--order", "3,2,1", "-f"], ["cpd", copy, "-r", 2, "-i", 1, "-o", out],
-                 ["export", copy, out + ".tns", "-f"], ["info", copy], ["check", copy], ["plan", copy, "-r", 2]]
-    quiet = [["layout", copy]]  # reads the manifest only
+                 ["export", copy, out + ".tns", "-f"], ["info", copy], ["check", copy], ["plan", copy, "-r", 2],
+                 ["mttkrp", copy, "--mode", 1, "--factors", out, "-o", out + ".npy"], ["top", out], ["report", out, "-o", out + ".html"],
+                 ["ttv", copy, out + "-v.slc", "--mode", 1, "--vector", vector], ["ttm", copy, out + "-m", "--mode", 1, "--matrix", vector],
+                 ["cpd", copy, "-r", "1,2", "-i", 1, "-o", out + "-s"], ["predict", out, more]]
+    npy(vector, [1] * 30, 30)
+    quiet = [["layout", copy], *(command for command in commands if copy not in command)]  # read no blocks of the store
     own = os.path.join(folder, "own")
     os.mkdir(own)
     changed = 0
