@@ -1,6 +1,7 @@
 /* Public functions that export stores and models in the formats of other programs. */
 #include "convert/export/export.h"
 #include "api/call.h"
+#include "base/error/log.h"
 #include "convert/export/export_form.h"
 #include "report/export_run.h"
 #include "sluice/convert.h"
@@ -20,6 +21,10 @@ static enum slc_status choose_tensor_form(const struct sluice_export_options *kn
                               {"index_base", (int)known->index_base, SLUICE_BASE_ONE}));
     SLC_TRY(
         slc_export_form_choose(SLC_EXPORT_TENSOR, tensor_forms[known->form], output, form, err));
+    if (!(*form)->text && known->header != 0) {
+        return slc_fail(err, SLC_ERR_USAGE, "the form %s has no header that could be chosen",
+                        (*form)->name);
+    }
     if (!(*form)->text && strcmp(output, "-") == 0) {
         return slc_fail(err, SLC_ERR_USAGE, "the form %s cannot go to standard output: name a file",
                         (*form)->name);
@@ -38,7 +43,7 @@ enum sluice_status sluice_export(const char *path,
     struct slc_export_options export = {.store = path, .output = output};
     const struct slc_export_form *form = NULL;
     struct api_run run = {.phase = NULL};
-    uint64_t nnz = 0;
+    struct slc_export_report report = {.nnz = 0};
     enum slc_status status = API_READ_OPTIONS(sluice_export_options, &known, options, err);
 
     SLC_THEN(status, api_need_path(path, "path", err));
@@ -50,11 +55,20 @@ enum sluice_status sluice_export(const char *path,
         export.threads = api_run_threads(&run);
         export.index_base = known.index_base != SLUICE_BASE_ZERO;
         export.overwrite = known.overwrite != 0;
-        status = form->text ? slc_export_tns(&export, &nnz, err)
-                            : slc_export_lists(&export, form->lists, &nnz, err);
+        export.header = known.header != 0;
+        status = form->text ? slc_export_tns(&export, &report, err)
+                            : slc_export_lists(&export, form->lists, &report.nnz, err);
+    }
+    if (status == SLC_OK && (report.base_lost || report.dims_lost)) {
+        slc_log(SLC_LOG_NOTE,
+                "%s does not show its %s: give %s to read it back, or export with a header", output,
+                !report.dims_lost  ? "index base"
+                : report.base_lost ? "index base and mode sizes"
+                                   : "mode sizes",
+                report.base_lost && report.dims_lost ? "both" : "it");
     }
     if (status == SLC_OK && ret_nnz != NULL) {
-        *ret_nnz = nnz;
+        *ret_nnz = report.nnz;
     }
     return api_return(status, err, ret_err);
 }

@@ -16,6 +16,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -25,6 +26,12 @@ enum {
     SMALL_OBJECTS_BYTES = 256 << 10,
     /* Allowance for pages (program, libraries, stacks) that are first touched after planning. */
     UNTOUCHED_BYTES = 2 << 20
+};
+
+/* The smallest and the largest index that a worker wrote, per mode, counted from 0. */
+struct index_range {
+    uint64_t least[SLC_MAX_ORDER];
+    uint64_t most[SLC_MAX_ORDER];
 };
 
 struct export
@@ -41,12 +48,14 @@ struct export
     struct slc_block_view view;
     struct slc_turns turns;
     struct slc_error *worker_errors;
+    struct index_range *ranges; /* one per worker */
     uint64_t lines;
 };
 
 /* The text of a worker: its buffer, the position in it, and whether the worker's turn has come. */
 struct stream {
     struct export *export;
+    struct index_range *range;
     char *buffer;
     size_t used;
     uint64_t ticket;
@@ -69,6 +78,7 @@ static enum slc_status write_buffer(struct stream *stream, struct slc_error *err
 
 static char *format_row(char *out,
                         const struct export *export,
+                        struct index_range *range,
                         const struct slc_tile_view *tile,
                         const struct slc_chunk_view *chunk,
                         uint32_t i)
@@ -79,6 +89,8 @@ static char *format_row(char *out,
         const uint64_t index =
             slc_input_number(&export->numbers, mode, tile->corner[mode] + chunk->offset[mode][i]);
 
+        range->least[mode] = slc_min_u64(range->least[mode], index);
+        range->most[mode] = slc_max_u64(range->most[mode], index);
         out += slc_format_u64(out, index + export->options->index_base);
         *out++ = ' ';
     }
@@ -104,7 +116,7 @@ format_tile(struct stream *stream, struct slc_tile_view *tile, struct slc_error 
         for (uint32_t i = 0; i < chunk.nnz; i++) {
             char *row = stream->buffer + stream->used;
 
-            stream->used += (size_t)(format_row(row, export, tile, &chunk, i) - row);
+            stream->used += (size_t)(format_row(row, export, stream->range, tile, &chunk, i) - row);
             if (stream->used > limit) {
                 status = write_buffer(stream, err);
                 SLC_TRY(status);
@@ -118,6 +130,7 @@ static void export_worker(void *context, unsigned worker, unsigned workers)
     struct export *export = context;
     struct slc_error *err = &export->worker_errors[worker];
     struct stream stream = {.export = export,
+                            .range = &export->ranges[worker],
                             .buffer = slc_text_output_buffer(&export->text, worker)};
 
     (void)workers;
@@ -261,9 +274,12 @@ static enum slc_status open_export(struct export *export, struct slc_error *err)
     SLC_TRY(slc_input_numbers_read(&export->store, &export->numbers, err));
     export->decoders = slc_calloc(export->workers, sizeof *export->decoders);
     export->worker_errors = slc_calloc(export->workers, sizeof *export->worker_errors);
-    SLC_TRY(slc_check_memory(export->decoders != NULL && export->worker_errors != NULL, err,
-                             "for %u decoders", export->workers));
+    export->ranges = slc_calloc(export->workers, sizeof *export->ranges);
+    SLC_TRY(slc_check_memory(export->decoders != NULL && export->worker_errors != NULL &&
+                                 export->ranges != NULL,
+                             err, "for %u decoders", export->workers));
     for (unsigned i = 0; i < export->workers; i++) {
+        memset(export->ranges[i].least, 0xff, sizeof export->ranges[i].least);
         SLC_TRY(slc_decoder_create(info, SLC_F64, &export->decoders[i], err));
     }
     SLC_TRY(slc_buffer_create(&export->block, info->max_block_bytes, SLC_PAGES_SMALL, err));
@@ -284,11 +300,59 @@ static void close_export(struct export *export)
     slc_buffer_destroy(&export->block);
     slc_free(export->decoders);
     slc_free(export->worker_errors);
+    slc_free(export->ranges);
     slc_store_close(&export->store);
 }
 
-enum slc_status
-slc_export_tns(const struct slc_export_options *options, uint64_t *lines, struct slc_error *err)
+/* Writes the header, if one is requested. */
+static enum slc_status write_header(struct export *export, struct slc_error *err)
+{
+    const struct slc_manifest *manifest = &export->store.manifest;
+    char dims[SLC_MAX_ORDER * 21 + 1], text[sizeof dims + 96];
+    size_t used = 0;
+    int bytes;
+
+    if (!export->options->header) {
+        return SLC_OK;
+    }
+    for (unsigned mode = 0; mode < manifest->order; mode++) {
+        dims[used++] = ' ';
+        used += slc_format_u64(dims + used, manifest->dims[mode]);
+    }
+    dims[used] = '\0';
+    bytes =
+        export->options->index_base == 1
+            ? snprintf(text, sizeof text, "# extended FROSTT format\n%u %" PRIu64 "\n%s\n",
+                       manifest->order, manifest->nnz, dims + 1)
+            : snprintf(text, sizeof text, "sptensor indices-start-at-zero\n%u\n%s\n%" PRIu64 "\n",
+                       manifest->order, dims + 1, manifest->nnz);
+    return slc_text_output_write(&export->text, text, (size_t)bytes, err);
+}
+
+/* Fills in the report, with what a reader cannot find in the text. */
+static void fill_report(const struct export *export, struct slc_export_report *report)
+{
+    const struct slc_manifest *manifest = &export->store.manifest;
+    const bool header = export->options->header;
+    bool zero = false;
+
+    *report = (struct slc_export_report){.nnz = export->lines, .order = manifest->order};
+    for (unsigned mode = 0; mode < manifest->order; mode++) {
+        uint64_t rows = 0;
+
+        for (unsigned i = 0; i<export->workers &&export->lines> 0; i++) {
+            zero = zero || export->ranges[i].least[mode] == 0;
+            rows = slc_max_u64(rows, export->ranges[i].most[mode] + 1);
+        }
+        report->dims[mode] = manifest->dims[mode];
+        report->dims_lost |= !header && rows < manifest->dims[mode];
+    }
+    report->base_lost = !header && export->options->index_base == 0 && !zero && export->lines > 0;
+}
+
+enum slc_status slc_export_tns(const struct slc_export_options *options,
+                               struct slc_export_report *report,
+                               struct slc_error *err)
 {
     struct export export = {.options = options,
                             .files = slc_files_or_system(options->files),
@@ -304,13 +368,14 @@ slc_export_tns(const struct slc_export_options *options, uint64_t *lines, struct
                         options->index_base, options->threads, SLC_MAX_THREADS);
     }
     status = open_export(&export, err);
+    SLC_THEN(status, write_header(&export, err));
     for (block = 0; status == SLC_OK && block < slc_reader_info(export.store.reader)->block_count;
          block++) {
         status = export_block(&export, block, err);
     }
     SLC_THEN(status, slc_text_output_finish(&export.text, err));
     if (status == SLC_OK) {
-        *lines = export.lines;
+        fill_report(&export, report);
     }
     close_export(&export);
     return status;

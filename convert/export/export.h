@@ -16,6 +16,9 @@ struct slc_export_options {
     const char *store;
     const char *output;  /* "-" for standard output */
     unsigned index_base; /* smallest index in the text: 0 or 1 */
+    /* Starts the text with a header that states the index base, the mode sizes and the number of
+     * nonzeros: that of extended FROSTT for base 1, that of GenTen for base 0. */
+    bool header;
     uint64_t memory_bytes;
     unsigned threads;
     bool overwrite;
@@ -25,10 +28,19 @@ struct slc_export_options {
     void *context;
 };
 
-/* Writes the text. *lines: number of rows written. Errors: those of the store, such as
- * SLC_ERR_DAMAGED, and of writing. */
+struct slc_export_report {
+    uint64_t nnz; /* number of rows written */
+    unsigned order;
+    uint64_t dims[SLC_MAX_ORDER];
+    /* True if a reader cannot find the index base in the text: it is 0, but no index is 0. */
+    bool base_lost;
+    /* True if a reader cannot find the mode sizes: the last slices of a mode are empty. */
+    bool dims_lost;
+};
+
+/* Writes the text. Errors: those of the store, such as SLC_ERR_DAMAGED, and of writing. */
 enum slc_status slc_export_tns(const struct slc_export_options *options,
-                               uint64_t *lines,
+                               struct slc_export_report *report,
                                struct slc_error *err) SLC_NODISCARD;
 
 /* Estimated cost of an export. */

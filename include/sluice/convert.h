@@ -417,12 +417,16 @@ struct sluice_export_options {
     enum sluice_export_form form;
     enum sluice_index_base index_base; /* first index in FROSTT text */
     uint64_t overwrite;                /* if not 0, an existing file is replaced */
+    /* If not 0, the text starts with a header that states the index base and the mode sizes: that
+     * of extended FROSTT, or for SLUICE_BASE_ZERO that of GenTen. */
+    uint64_t header;
 };
 
 /* Writes the store at `path` in another format, as `sluice export` does. FROSTT text has, for each
  * value, the fewest digits from which the same bits are read back. With the `output` "-", FROSTT
- * text is written to standard output; other formats need a file. Stores the number of nonzeros in
- * *ret_nnz, which may be NULL.
+ * text is written to standard output; other formats need a file. A message states it if a reader of
+ * text without a header cannot find the index base or the mode sizes. Stores the number of nonzeros
+ * in *ret_nnz, which may be NULL.
  * Errors: the common errors; SLUICE_ERR_UNSUPPORTED if the format cannot hold the tensor. On error,
  * *ret_nnz is unchanged and no file is left.
  * Cost: one pass over the store; for SLUICE_EXPORT_NPZ, as many passes as the memory budget

@@ -309,8 +309,8 @@ class Stored:
                 raise first
         return found
 
-    def export(self, output: PathLike, *, form: Optional[str] = None, index_base: int = 1, overwrite: bool = False,
-               threads: int = 0, memory: Any = None, progress: Optional[Progress] = None) -> int:
+    def export(self, output: PathLike, *, form: Optional[str] = None, index_base: int = 1, header: bool = False,
+               overwrite: bool = False, threads: int = 0, memory: Any = None, progress: Optional[Progress] = None) -> int:
         """
         Exports the tensor for other programs and returns the number of nonzeros.
 
@@ -318,13 +318,16 @@ class Stored:
                     "npz": pydata/sparse; "scipy": scipy.sparse; "matlab": a .mat file; None: the
                     ending of `output` determines the format (.bin, .npz, .mat; otherwise text)
         index_base  first index of each mode in text, 0 or 1
+        header      start the text with a header that states the index base and the mode sizes (of
+                    extended FROSTT, or of GenTen for index_base=0); text without a header does not
+                    show whether the last slices of a mode are empty
 
         >>> t.export("demo.tns")
         4000
         """
         known = options(c.ExportOptions)
         known.form = choose("form", EXPORTS, form)
-        known.index_base, known.overwrite = first_index(index_base), overwrite
+        known.index_base, known.overwrite, known.header = first_index(index_base), overwrite, header
         known.run.threads, known.run.memory_bytes = threads, size(memory)
         lines = c_uint64()
         run = Run()

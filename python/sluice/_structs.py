@@ -141,7 +141,8 @@ class CheckOptions(Structure):
 
 
 class ExportOptions(Structure):
-    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("form", ENUM), ("index_base", ENUM), ("overwrite", U64)]
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("form", ENUM), ("index_base", ENUM), ("overwrite", U64),
+                ("header", U64)]
 
 
 class ModelExportOptions(Structure):

@@ -192,6 +192,40 @@ def outputs_are_kept(folder):
         check(file.read().endswith("oops\n"), "export replaced a file")
 
 
+def read_back(folder):
+    """Exported text whose mode sizes or base cannot be found in it: a note states the options that
+    read it back, and a header makes them unnecessary."""
+    stores = {"full": ("1 1 1 1\n3 4 5 2\n", "3x4x5"), "empty ends": ("2 2 2 1\n3 3 3 2\n", "3x4x5"),
+              "no index 0": ("2 2 2 1\n3 4 5 2\n", "3x4x5"), "no nonzeros": ("", "3x4x5"),
+              "one mode": ("2 1.5\n", "7"), "relabelled": ("2 1 1 1\n2 2 2 1\n4 1 3 2\n4 2 1 2\n4 4 5 1\n", "6x4x5")}
+    path, store, back = (os.path.join(folder, name) for name in ("back.tns", "in.slc", "back.slc"))
+    for name, (text, dims) in stores.items():
+        with open(os.path.join(folder, "in.tns"), "w") as file:
+            file.write(text)
+        sluice("convert", os.path.join(folder, "in.tns"), store, "-f", "--index-base", 1, "--dims", dims, "-q",
+               "--relabel", "frequency" if name == "relabelled" else "none")
+        for base in (0, 1):
+            for header in ([], ["--header"]):
+                _, said = sluice("export", store, path, "-f", "--index-base", base, *header)
+                advice = re.search(r"use convert((?: --\S+ \S+)+),", said)
+                check(bool(advice) == ("note" in said), said)
+                options = advice[1].split() if advice else []
+                if header:
+                    check(not options, f"{name}: {said}")
+                else:
+                    check(("--dims" in options) == (name not in ("full", "no index 0")), f"{name}: {said}")
+                    check(("--index-base" in options) == (base == 0 and name in ("empty ends", "no index 0", "one mode")),
+                          f"{name}, base {base}: {said}")
+                sluice("convert", path, back, "-f", "-q", *options)
+                want, have = (json.loads(sluice("info", s, "--json")[0]) for s in (store, back))
+                check([want[key] for key in ("dims", "nnz", "content_sum")] == [have[key] for key in ("dims", "nnz", "content_sum")],
+                      f"{name}, base {base}, {header}: {have}")
+    _, said = sluice("export", store, os.path.join(folder, "t.npz"), "--header", status=2)
+    check("--header" in said and "npz" in said, said)
+    _, said = sluice("export", store, "-", "--index-base", 0, "-q")
+    check(said == "", said)
+
+
 def two_at_once(folder):
     """A second run that would write the same text is rejected, and does not disturb the first."""
     path = os.path.join(folder, "out.tns")
@@ -281,6 +315,7 @@ run([(f"bad text: {name}", bad(*case)) for name, case in BAD.items()] + [
     ("standard input and output", standard_input),
     ("duplicates and zeros", duplicates_and_zeros),
     ("values survive the round trip", values_survive),
+    ("exported text is read back with its sizes and base", read_back),
     ("existing outputs are kept", outputs_are_kept),
     ("files of other formats", foreign),
     ("notations of other writers", variants),

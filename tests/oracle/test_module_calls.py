@@ -202,6 +202,11 @@ def exported(folder):
         command("export", of.path, theirs, *(["--format", form] if form else []), "-q")
         if not name.endswith(".mat"):  # contains the time
             same_files(ours, theirs)
+    for base in (0, 1):
+        tensor.export(text, index_base=base, header=True, overwrite=True)
+        back = sluice.convert(text, os.path.join(folder, "back.slc"), overwrite=True)
+        check(back.shape == tensor.shape and back.norm == tensor.norm, f"{back.shape}, {tensor.shape}")
+    check(refused(tensor.export, os.path.join(folder, "no.npz"), header=True), "a header of .npz")
     stay = tensor.cpd(2, 5, output=os.path.join(folder, "run"))
     alone = tensor.cpd(2, 5)
     for name, form in (("m.mat", None), ("m.ktensor", None), ("m-csv", "csv")):

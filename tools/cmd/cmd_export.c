@@ -35,6 +35,7 @@
 struct arguments {
     const char *format;
     const char *index_base;
+    bool header;
     uint64_t memory;
     uint64_t threads;
     const char *progress;
@@ -56,6 +57,9 @@ static const struct option options[] = {
              "ktensor, splatt or csv; auto chooses by the suffix of OUT"},
     {"index-base", OPTION_CHOICE, offsetof(struct arguments, index_base), .value = "B",
      .fallback = "1", .choices = base_choices, .help = "first index in the text: 0 or 1"},
+    {"header", OPTION_FLAG, offsetof(struct arguments, header),
+     .help = "start the text with a header that states the index base and the mode sizes (of "
+             "extended FROSTT, or of GenTen with --index-base 0)"},
     {"no-escape", OPTION_FLAG, offsetof(struct arguments, raw_names),
      .help = "with csv: write names as they are, without an apostrophe before names that a "
              "spreadsheet could run as a formula"},
@@ -190,6 +194,10 @@ static enum slc_status export_model(const struct arguments *args,
     struct slc_export_run_report report;
     struct forecast_ahead ahead;
 
+    if (args->header) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--header applies to a store, not to the factors of a run");
+    }
     if (args->forecast.dry_run) {
         struct forecast forecast;
 
@@ -294,6 +302,26 @@ static enum slc_status dry_run(const struct tensor_job *job, struct slc_error *e
                             job->request->store, job->request->output);
 }
 
+/* Prints the options with which convert reads the text back, if it cannot find them in the text. */
+static void note_losses(const struct slc_export_report *report)
+{
+    char dims[FORMAT_DIMS_BYTES] = "";
+    int used = 0;
+
+    for (unsigned n = 0; report->dims_lost && n < report->order; n++) {
+        used += snprintf(dims + used, sizeof dims - (size_t)used, "%s%" PRIu64,
+                         n == 0 ? " --dims " : "x", report->dims[n]);
+    }
+    if (report->base_lost || report->dims_lost) {
+        console_note("note: the text does not show its %s%s%s: to read it back, use convert%s%s, "
+                     "or export with --header",
+                     report->base_lost ? "index base" : "",
+                     report->base_lost && report->dims_lost ? " and " : "",
+                     report->dims_lost ? "mode sizes" : "",
+                     report->base_lost ? " --index-base 0" : "", dims);
+    }
+}
+
 static enum slc_status export_tensor(const struct arguments *args,
                                      const struct operands *operands,
                                      const struct slc_export_form *form,
@@ -303,6 +331,7 @@ static enum slc_status export_tensor(const struct arguments *args,
         .store = operands->text[0],
         .output = operands->text[1],
         .index_base = (unsigned)(args->index_base[0] - '0'),
+        .header = args->header,
         .memory_bytes = args->memory,
         .threads = args->threads != 0 ? (unsigned)args->threads : slc_team_default_workers(),
         .overwrite = args->force,
@@ -311,7 +340,7 @@ static enum slc_status export_tensor(const struct arguments *args,
     const bool to_stdout = strcmp(export_options.output, "-") == 0;
     struct forecast_ahead ahead;
     struct format_text count;
-    uint64_t lines = 0;
+    struct slc_export_report report = {.nnz = 0};
 
     SLC_TRY(cleanup_watch(args->forecast.dry_run ? "-" : export_options.output, err));
     if (to_stdout && !form->text) {
@@ -320,20 +349,25 @@ static enum slc_status export_tensor(const struct arguments *args,
                         "instead of -",
                         form->name);
     }
+    if (args->header && !form->text) {
+        return slc_fail(err, SLC_ERR_USAGE, "--header applies to text, not to --format %s",
+                        form->name);
+    }
     if (args->forecast.dry_run) {
         return dry_run(&job, err);
     }
     forecast_ahead(&ahead, args->quiet, export_options.store, estimate_ahead, &job);
-    SLC_TRY(form->text ? slc_export_tns(&export_options, &lines, err)
-                       : slc_export_lists(&export_options, form->lists, &lines, err));
+    SLC_TRY(form->text ? slc_export_tns(&export_options, &report, err)
+                       : slc_export_lists(&export_options, form->lists, &report.nnz, err));
     console_clear_live();
     if (!args->quiet && form->text && !to_stdout) {
-        printf("Exported %s rows to %s, indices from %u\n", format_count(&count, lines),
+        printf("Exported %s rows to %s, indices from %u\n", format_count(&count, report.nnz),
                export_options.output, export_options.index_base);
     } else if (!args->quiet && !to_stdout) {
-        printf("Exported %s nonzeros to %s as %s\n", format_count(&count, lines),
+        printf("Exported %s nonzeros to %s as %s\n", format_count(&count, report.nnz),
                export_options.output, form->name);
     }
+    note_losses(&report);
     forecast_compare(&ahead, args->quiet || to_stdout, to_stdout ? NULL : export_options.output);
     return SLC_OK;
 }

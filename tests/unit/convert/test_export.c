@@ -273,14 +273,14 @@ static void test_round_trip(void)
                       &err);
         for (threads = 1; threads <= 3; threads++) {
             struct text text;
-            uint64_t lines = 99;
+            struct slc_export_report report = {.nnz = 99};
 
             options.threads = threads;
             options.index_base = 1;
             /* Once with buffers that are too small for a tile's text. */
             options.memory_bytes = threads == 2 ? slc_memory_resident() + (8 << 20) : 0;
-            SLC_ASSERT_OK(slc_export_tns(&options, &lines, &err), &err);
-            CU_ASSERT_EQUAL(lines, tensor.nnz);
+            SLC_ASSERT_OK(slc_export_tns(&options, &report, &err), &err);
+            CU_ASSERT_EQUAL(report.nnz, tensor.nnz);
             text = load(text_path());
             if (threads == 1) {
                 check_text(&text, &tensor, 1);
@@ -308,19 +308,20 @@ static void test_refusals_and_faults(void)
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_export_options options = {
         .store = store_path(), .output = text_path(), .threads = 2};
-    uint64_t lines, k;
+    struct slc_export_report report;
+    uint64_t k;
     size_t i;
 
     slc_made_tensor_create(&tensor, 3, dims, 70000, SLC_MADE_DOUBLES, 1);
     SLC_ASSERT_OK(slc_made_store_write(&tensor, NULL, store_path(), SLC_CODEC_PACKED, 65536, &err),
                   &err);
     remove(text_path());
-    SLC_ASSERT_OK(slc_export_tns(&options, &lines, &err), &err);
-    SLC_ASSERT_FAILS(slc_export_tns(&options, &lines, &err), SLC_ERR_IO, &err, "exists");
+    SLC_ASSERT_OK(slc_export_tns(&options, &report, &err), &err);
+    SLC_ASSERT_FAILS(slc_export_tns(&options, &report, &err), SLC_ERR_IO, &err, "exists");
     options.overwrite = true;
     options.memory_bytes = 1000;
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(slc_export_tns(&options, &lines, &err), SLC_ERR_BUDGET, &err, "memory");
+    SLC_ASSERT_FAILS(slc_export_tns(&options, &report, &err), SLC_ERR_BUDGET, &err, "memory");
     options.memory_bytes = 0;
     remove(text_path());
     for (i = 0; i < SLC_COUNT(kinds); i++) {
@@ -332,7 +333,7 @@ static void test_refusals_and_faults(void)
             slc_faulty_fail(&faulty, kinds[i], k, EIO);
             options.files = &faulty.table;
             slc_error_clear(&err);
-            status = slc_export_tns(&options, &lines, &err);
+            status = slc_export_tns(&options, &report, &err);
             CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
             CU_ASSERT_FALSE(temporary_exists());
             if (!slc_faulty_fired(&faulty)) {
@@ -349,7 +350,7 @@ static void test_refusals_and_faults(void)
 
         slc_fault_arm(SLC_FAULT_ALLOCATION, k);
         slc_error_clear(&err);
-        status = slc_export_tns(&options, &lines, &err);
+        status = slc_export_tns(&options, &report, &err);
         if (slc_fault_seen(SLC_FAULT_ALLOCATION) < k) {
             slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
             SLC_ASSERT_OK(status, &err);
@@ -373,7 +374,7 @@ static void test_named_pipe(void)
         .store = store_path(), .output = text_path(), .threads = 2};
     char text[64] = "";
     struct stat info;
-    uint64_t lines;
+    struct slc_export_report report;
     int overwrite, fd;
 
     slc_made_tensor_create(&tensor, 2, dims, 1, SLC_MADE_DOUBLES, 1);
@@ -386,7 +387,7 @@ static void test_named_pipe(void)
     CU_ASSERT_FATAL(fd >= 0);
     for (overwrite = 0; overwrite <= 1; overwrite++) {
         options.overwrite = overwrite != 0;
-        SLC_ASSERT_OK(slc_export_tns(&options, &lines, &err), &err);
+        SLC_ASSERT_OK(slc_export_tns(&options, &report, &err), &err);
         CU_ASSERT(read(fd, text, sizeof text) > 5);
         CU_ASSERT_PTR_NOT_NULL(strchr(text, '\n'));
         CU_ASSERT_EQUAL(stat(text_path(), &info), 0);
@@ -407,7 +408,7 @@ static void test_damage_is_named(void)
     struct slc_export_options options = {
         .store = store_path(), .output = text_path(), .threads = 2, .overwrite = true};
     char path[720];
-    uint64_t lines;
+    struct slc_export_report report;
     FILE *file;
 
     slc_made_tensor_create(&tensor, 3, dims, 70000, SLC_MADE_DOUBLES, 1);
@@ -420,7 +421,7 @@ static void test_damage_is_named(void)
     fseek(file, 4096 + 5000, SEEK_SET);
     fputs("flip", file);
     fclose(file);
-    SLC_ASSERT_FAILS(slc_export_tns(&options, &lines, &err), SLC_ERR_DAMAGED, &err, "");
+    SLC_ASSERT_FAILS(slc_export_tns(&options, &report, &err), SLC_ERR_DAMAGED, &err, "");
     CU_ASSERT_EQUAL(err.block, 0);
     CU_ASSERT_FALSE(exists(text_path()));
     CU_ASSERT_FALSE(temporary_exists());
