@@ -29,6 +29,7 @@ const char *api_field_name(enum slc_error_field field)
         [SLC_FIELD_COLUMNS] = "columns",
         [SLC_FIELD_DELIMITER] = "delimiter",
         [SLC_FIELD_MISSING] = "missing",
+        [SLC_FIELD_NULL] = "null",
         [SLC_FIELD_DIALECT] = "dialect",
         [SLC_FIELD_FORM] = "form",
         [SLC_FIELD_FIXED_MODES] = "fixed_modes",

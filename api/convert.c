@@ -39,11 +39,11 @@ static enum slc_status read_table(const struct sluice_convert_options *known,
 
     if (table->columns == NULL) {
         return table->value_column != NULL || table->delimiter != '\0' || table->no_header != 0 ||
-                       table->missing != SLUICE_MISSING_ERROR
-                   ? slc_fail(
-                         err, SLC_ERR_USAGE,
-                         "value_column, delimiter, no_header and missing apply only to tables: set "
-                         "columns")
+                       table->missing != SLUICE_MISSING_ERROR || table->null != NULL
+                   ? slc_fail(err, SLC_ERR_USAGE,
+                              "value_column, delimiter, no_header, missing and null apply only to "
+                              "tables: "
+                              "set columns")
                    : SLC_OK;
     }
     if (known->values != NULL) {
@@ -61,7 +61,7 @@ static enum slc_status read_table(const struct sluice_convert_options *known,
     SLC_TRY(status);
     return slc_csv_spec_set(csv, table->columns, table->value_column,
                             table->delimiter != '\0' ? delimiter : NULL, table->no_header != 0,
-                            (enum slc_csv_missing)table->missing, err);
+                            (enum slc_csv_missing)table->missing, table->null, err);
 }
 
 static enum slc_status read_convert(const struct sluice_convert_options *known,

@@ -62,6 +62,8 @@ struct sluice_table_options {
     /* if not 0, the table has no header row, and its columns are called 1, 2, .. */
     uint32_t no_header;
     enum sluice_missing missing; /* handling of empty fields */
+    /* Words that are read as empty fields, separated by commas: "NULL,NA". NULL means none. */
+    const char *null;
 };
 
 struct sluice_convert_options {

@@ -103,8 +103,8 @@ def separator(delimiter: str) -> bytes:
 
 
 def _file(run: Run, source: PathLike, output: PathLike, known: c.ConvertOptions, columns: Union[None, str, Sequence[Any]],
-          value_column: Optional[Any], delimiter: Optional[str], header: bool, missing: str, labels: Labels, values: Optional[PathLike],
-          transform: Optional[str]) -> None:
+          value_column: Optional[Any], delimiter: Optional[str], header: bool, missing: str,
+          labels: Labels, values: Optional[PathLike], transform: Optional[str]) -> None:
     """Converts a file. With `columns`, the file is a table."""
     if values is not None:
         known.values = path_bytes(values)
@@ -139,7 +139,7 @@ def _stream(run: Run, source: Any, output: PathLike, known: c.ConvertOptions, co
 def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shape: Optional[Sequence[int]] = None,
             columns: Union[None, str, Sequence[Any]] = None, value_column: Optional[Any] = None,
             labels: Labels = None, delimiter: Optional[str] = None, header: bool = True, missing: str = "error",
-            transform: Optional[str] = None,
+            null: Union[None, str, Sequence[str]] = None, transform: Optional[str] = None,
             index_base: Optional[int] = None, duplicates: str = "sum", codec: str = "packed", value: Any = "auto",
             relabel: str = "none", fibers: Fibers = "auto", block_bytes: Any = None, overwrite: bool = False, threads: int = 0,
             memory: Any = None, temp_folder: Optional[PathLike] = None, max_temp: Any = None, format: str = "auto",
@@ -153,8 +153,9 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
                      the column `value_column` (or `value`, unless this is a type such as "f32").
                      Without a column of values, rows are counted. `delimiter` and `header` describe
                      the table, and `missing` selects what is done with rows that have empty fields:
-                     "error", "skip" or "name". `transform` changes the values: "abs,log1p". If the
-                     file is an .npy file with coordinates, `values` is the .npy file with their
+                     "error", "skip" or "name". Words in `null` are read as empty fields: "NULL,NA"
+                     or ["NULL", "NA"]. `transform` changes the values: "abs,log1p". If the file is
+                     an .npy file with coordinates, `values` is the .npy file with their
                      values. `labels` has the names of indices: a folder with mode-1-TITLE.map, ..,
                      or {mode: file}
     an array         coordinates of shape order x nnz, or a list with one column per mode; indices
@@ -196,8 +197,8 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
         value, value_column = "auto", value
     if not of_file and (delimiter is not None or not header or format != "auto" or restart or checkpoint_interval != 0):
         raise UsageError("delimiter, header, format, restart and checkpoint_interval apply only to files")
-    if not of_file and not of_table and (missing != "error" or transform is not None):
-        raise UsageError("missing and transform apply only to files and tables")
+    if not of_file and not of_table and (missing != "error" or null is not None or transform is not None):
+        raise UsageError("missing, null and transform apply only to files and tables")
     if of_table and (labels is not None or values is not None):
         raise UsageError("labels and values do not apply to tables: name the column of values with value_column")
     if not of_file and labels is not None and not isinstance(labels, dict):
@@ -226,6 +227,8 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     known = _options(run, shape, index_base, duplicates, codec, value, relabel, fibers, overwrite, threads, memory,
                      progress, c.ConvertOptions if of_file or of_table else c.BuilderOptions)
     set_sort_limits(known, block_bytes, temp_folder, max_temp)
+    if null is not None:
+        known.table.null = (null if isinstance(null, str) else ",".join(null)).encode()
     if of_file:
         known.dialect, known.restart, known.commit_seconds = choose("format", FORMATS, format), restart, checkpoint_interval
         _file(run, source, output, known, columns, value_column, delimiter, header, missing, labels, values, transform)

@@ -63,7 +63,7 @@ class EntryOptions(Structure):
 
 class TableOptions(Structure):
     _fields_ = [("columns", c_char_p), ("value_column", c_char_p), ("delimiter", c_char), ("no_header", U32),
-                ("missing", ENUM)]
+                ("missing", ENUM), ("null", c_char_p)]
 
 
 class ConvertOptions(Structure):

@@ -125,6 +125,39 @@ def numbers(folder):
     check(done.returncode == 0 and named(folder, store, 1) == {("0",): 1, ("3",): 3}, done.stderr)
 
 
+def null_words(folder):
+    """Words in --null are empty fields, in every column, in quotes and in appended tables."""
+    words = ["NULL", "\\N", "NA", "not known"]
+    store, want = os.path.join(folder, "n.slc"), os.path.join(folder, "w.slc")
+    for missing in ("skip", "name"):
+        stores = []
+        for empty in (False, True):
+            text, more = (os.path.join(folder, f"{name}{empty}.csv") for name in ("first", "more"))
+            for path, seed in ((text, 1), (more, 2)):
+                # Every 50th record has a line end in quotes and is read by itself.
+                rows = [[f"who {(i * seed) % 7}", "NULLS" if i % 5 else "a\nb", str(i % 24), str(i / 4)] for i in range(1000)]
+                for i, row in enumerate(rows):
+                    at = i % (4 if missing == "skip" else 2)
+                    if i % 9 == seed:
+                        row[at] = "" if empty else words[i % 4] if i % 2 else f'"{words[i % 4]}"'
+                    row[1] = f'"{row[1]}"' if "\n" in row[1] else row[1]
+                write(folder, os.path.basename(path), "who,what,hour,fare\n" + "".join(",".join(row) + "\n" for row in rows))
+            stores.append(want if empty else store)
+            sluice("convert", text, stores[-1], "--columns", "who,what,int(hour)", "--value", "fare", "--missing", missing,
+                   "-f", "-q", "--threads", 2, *(() if empty else ("--null", ",".join(words))))
+            sluice("append", stores[-1], more, "-q")
+        check(same_files(store, want), missing)
+        check(("",) in {names[:1] for names in named(folder, store, 3)} or missing == "skip", "no empty name")
+    path = write(folder, "v.csv", "o,n\na,1\nNA,NA\n")
+    for more, part in (((), "column o has 'NA', expected a nonempty field; skip omits such rows, name"),
+                       (("--missing", "name"), "column n has 'NA', expected a nonempty field; skip omits such rows (--missing)"),
+                       (("--null", "NA,,x"), "words separated by commas (--null)"), (("--null", '"'), "(--null)")):
+        _, said = sluice("convert", path, store, "--columns", "o", "--value", "n", "-f", *(more if "--null" in more else ("--null", "NA", *more)),
+                         status=2 if "--null" in more else 3)
+        check(part in said, said)
+    sluice("convert", path, store, "-f", "--null", "NA", status=2)
+
+
 def refused(folder):
     """Invalid CSV is reported with file, line, column and name, and no files are left."""
     path = os.path.join(folder, "bad.csv")
@@ -422,4 +455,4 @@ def foreseen(folder):
 
 
 run([("against csv", against_csv), ("times", times), ("numbers", numbers), ("pieces", pieces), ("appended", appended), ("killed", killed),
-     ("refused", refused), ("dictionary", dictionary), ("foreseen", foreseen), ("doubtful times", doubtful_times)])
+     ("null words", null_words), ("refused", refused), ("dictionary", dictionary), ("foreseen", foreseen), ("doubtful times", doubtful_times)])

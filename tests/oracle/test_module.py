@@ -192,6 +192,9 @@ def tables(folder):
     check(np.array_equal(dense(tensor, folder), dense(sluice.open(other), folder)), "values differ")
     check(list(tensor.labels(0)) == ["ann", "bob"] and tensor.titles == ("who", "hour(when)"), tensor.labels(0))
     check([list(sluice.open(other).labels(n)) for n in (0, 1)] == [list(tensor.labels(n)) for n in (0, 1)], "names differ")
+    for null in ("bob,no", ["no", "bob"]):
+        tensor = sluice.convert(text, store, columns="who", value="n", missing="skip", null=null, overwrite=True)
+        check(list(tensor.labels(0)) == ["ann"], tensor.labels(0))
     fails(sluice.UsageError, "not one of auto", sluice.convert, text, store, value="n")
     names = os.path.join(folder, "users.map")
     with open(names, "w") as file:

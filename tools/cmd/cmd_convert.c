@@ -26,6 +26,7 @@ struct arguments {
     const char *value_column;
     const char *delimiter;
     const char *missing;
+    const char *null;
     bool no_header;
     bool restart;
     struct forecast_options forecast;
@@ -73,6 +74,8 @@ static const struct option options[] = {
      .fallback = "error", .choices = missing_choices,
      .help = "what to do with table rows that have an empty field in a used column: error, skip, "
              "or name (treat the empty string as a name)"},
+    {"null", OPTION_STRING, offsetof(struct arguments, null), .value = "WORDS",
+     .help = "words, separated by commas, that are read as empty fields of the table: NULL,\\N,NA"},
     {"checkpoint-interval", OPTION_DOUBLE, offsetof(struct arguments, commit_seconds), .value = "S",
      .fallback = "0",
      .help = "seconds between checkpoints, from which the same command "
@@ -120,9 +123,11 @@ static enum slc_status fill_csv(const struct arguments *args,
     enum slc_status status = read_value(args, out, &value, err);
 
     if (status == SLC_OK && args->columns == NULL &&
-        (delimiter != NULL || value != NULL || args->no_header || args->missing[0] != 'e')) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "--value-column, --delimiter, --no-header and --missing need --columns");
+        (delimiter != NULL || value != NULL || args->no_header || args->missing[0] != 'e' ||
+         args->null != NULL)) {
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "--value-column, --delimiter, --no-header, --missing and --null need --columns");
     }
     if (status != SLC_OK || args->columns == NULL) {
         return status;
@@ -136,7 +141,7 @@ static enum slc_status fill_csv(const struct arguments *args,
                             args->missing[0] == 'e'   ? SLC_CSV_MISSING_ERROR
                             : args->missing[0] == 's' ? SLC_CSV_MISSING_SKIP
                                                       : SLC_CSV_MISSING_NAME,
-                            err);
+                            args->null, err);
 }
 
 static enum slc_status

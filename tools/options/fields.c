@@ -25,6 +25,7 @@ static const char *option_of_field(enum slc_error_field field)
         [SLC_FIELD_COLUMNS] = "--columns",
         [SLC_FIELD_DELIMITER] = "--delimiter",
         [SLC_FIELD_MISSING] = "--missing",
+        [SLC_FIELD_NULL] = "--null",
         [SLC_FIELD_DIALECT] = "--format",
         [SLC_FIELD_FORM] = "--format",
         [SLC_FIELD_FIXED_MODES] = "--grow-modes",

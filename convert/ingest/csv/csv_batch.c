@@ -42,6 +42,7 @@ struct column {
     unsigned columns;
     bool ends; /* true for the last column */
     bool quoted;
+    const struct slc_csv_spec *null; /* NULL if no words are read as empty fields */
 };
 
 static struct column column_of(const struct batch *batch, unsigned m)
@@ -53,10 +54,15 @@ static struct column column_of(const struct batch *batch, unsigned m)
                            .records = batch->records,
                            .columns = batch->table->columns,
                            .ends = at + 1 == batch->table->columns,
-                           .quoted = (batch->marks & SLC_CSV_QUOTED) != 0};
+                           .quoted = (batch->marks & SLC_CSV_QUOTED) != 0,
+                           .null = batch->table->spec->null_count > 0 &&
+                                           !slc_csv_is_binary(batch->table, m, 8)
+                                       ? batch->table->spec
+                                       : NULL};
 }
 
-/* Returns the text of a field of the column, without enclosing quotes. */
+/* Returns the text of a field of the column, without enclosing quotes; a word that is read as an
+ * empty field is empty. */
 static inline struct span field_of(const struct column *column, unsigned record)
 {
     const uint32_t *starts = column->starts + record * column->columns;
@@ -66,10 +72,13 @@ static inline struct span field_of(const struct column *column, unsigned record)
     if (column->ends && end > begin && end[-1] == '\r') {
         end--;
     }
-    if (column->quoted && end > begin && *begin == '"') {
-        return (struct span){begin + 1, (size_t)(end - begin) - 2, true};
+    const bool quoted = column->quoted && end > begin && *begin == '"';
+    struct span span = {begin + quoted, (size_t)(end - begin) - 2 * quoted, quoted};
+
+    if (column->null != NULL && slc_csv_is_null(column->null, span.text, span.bytes)) {
+        span.bytes = 0;
     }
-    return (struct span){begin, (size_t)(end - begin), false};
+    return span;
 }
 
 static inline struct span field_at(const struct column *column, unsigned row)

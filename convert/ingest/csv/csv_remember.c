@@ -1,5 +1,5 @@
-/* Writes and parses the record of a table in a manifest. Its text is: MISSING HEADER DELIMITER
- * LOWEST,.. "VALUE" COLUMNS. */
+/* Writes and parses the record of a table in a manifest. Its text is: MISSING ["NULL,.."] HEADER
+ * DELIMITER LOWEST,.. "VALUE" COLUMNS. */
 #include "convert/ingest/csv/csv_remember.h"
 
 #include <inttypes.h>
@@ -51,7 +51,11 @@ void slc_csv_remember(const struct slc_csv_spec *spec,
 {
     struct text to = {.text = text};
 
-    append_text(&to, "%s %s %u ", missings[spec->missing], spec->no_header ? "none" : "header",
+    append_text(&to, "%s ", missings[spec->missing]);
+    if (spec->null_count > 0) {
+        append_text(&to, "\"%s\" ", spec->null);
+    }
+    append_text(&to, "%s %u ", spec->no_header ? "none" : "header",
                 (unsigned)(unsigned char)spec->delimiter);
     for (unsigned m = 0; m < spec->order; m++) {
         append_text(&to, "%s%" PRId64, m > 0 ? "," : "", lowest[m]);
@@ -123,6 +127,7 @@ slc_csv_recall(const char *text, struct slc_csv_spec *spec, int64_t *lowest, str
 {
     const char *at = text;
     int64_t delimiter = 0;
+    char null[SLC_CSV_NAME_BYTES] = "";
     unsigned missing = 0, count = 0;
 
     *spec = (struct slc_csv_spec){.order = 0};
@@ -130,10 +135,12 @@ slc_csv_recall(const char *text, struct slc_csv_spec *spec, int64_t *lowest, str
         missing++;
     }
     spec->missing = (enum slc_csv_missing)missing;
-    spec->no_header = skip_word(&at, "none");
-    bool sound = missing < 3 && (spec->no_header || skip_word(&at, "header")) &&
-                 parse_number(&at, ' ', &delimiter) && delimiter >= 0 && delimiter < 256 &&
-                 delimiter != '"' && delimiter != '\n' && delimiter != '\r';
+    bool sound = missing < 3 && (*at != '"' || parse_value(&at, null)) &&
+                 slc_csv_spec_set_null(spec, null, NULL) == SLC_OK;
+    spec->no_header = sound && skip_word(&at, "none");
+    sound = sound && (spec->no_header || skip_word(&at, "header")) &&
+            parse_number(&at, ' ', &delimiter) && delimiter >= 0 && delimiter < 256 &&
+            delimiter != '"' && delimiter != '\n' && delimiter != '\r';
     spec->delimiter = (char)(unsigned char)delimiter;
     while (sound && count < SLC_MAX_ORDER && parse_number(&at, ',', &lowest[count])) {
         count++;

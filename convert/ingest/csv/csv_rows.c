@@ -165,8 +165,8 @@ static void look_up(struct slc_csv_part *part, unsigned m, struct slc_csv_field 
     }
 }
 
-/* Checks for missing fields. If the record has one, sets *skip, or fails if missing fields are an
- * error. */
+/* Checks for missing fields. If the record has one, sets *skip or makes the field empty, or fails
+ * if it is an error. */
 static enum slc_status
 check_missing(const struct slc_csv_part *part, bool *skip, struct slc_error *err)
 {
@@ -174,21 +174,28 @@ check_missing(const struct slc_csv_part *part, bool *skip, struct slc_error *err
 
     *skip = false;
     for (unsigned m = 0; m <= spec->order; m++) {
-        const struct slc_csv_field *field =
+        struct slc_csv_field *field =
             part->table->at[m] < part->table->columns ? &part->fields[part->table->at[m]] : NULL;
+        const bool strings = m < spec->order && spec->items[m].rule == SLC_CSV_STRINGS;
 
-        if (field == NULL || field->bytes > 0) {
+        if (field == NULL ||
+            (field->bytes > 0 && (slc_csv_is_binary(part->table, m, field->bytes) ||
+                                  !slc_csv_is_null(spec, field->text, field->bytes)))) {
             continue;
         }
         *skip = *skip || spec->missing == SLC_CSV_MISSING_SKIP;
-        if (spec->missing == SLC_CSV_MISSING_ERROR) {
-            (void)wrong_field(
-                part, m, field,
-                "a nonempty field; skip omits such rows, name accepts the empty string as a name",
-                err);
+        if (spec->missing == SLC_CSV_MISSING_ERROR ||
+            (spec->missing == SLC_CSV_MISSING_NAME && !strings)) {
+            (void)wrong_field(part, m, field,
+                              strings ? "a nonempty field; skip omits such rows, name accepts the "
+                                        "empty string as a name"
+                                      : "a nonempty field; skip omits such rows",
+                              err);
             slc_error_set_field(err, SLC_FIELD_MISSING);
             return SLC_ERR_INPUT;
         }
+        *field = (struct slc_csv_field){
+            .text = field->text, .line = field->line, .column = field->column};
     }
     return SLC_OK;
 }

@@ -209,12 +209,43 @@ slc_csv_spec_parse(const char *columns, struct slc_csv_spec *spec, struct slc_er
     }
 }
 
+enum slc_status
+slc_csv_spec_set_null(struct slc_csv_spec *spec, const char *words, struct slc_error *err)
+{
+    const size_t bytes = strlen(words);
+    size_t begin = 0;
+
+    spec->null_count = 0;
+    if (bytes >= sizeof spec->null || strpbrk(words, "\"\r\n") != NULL) {
+        return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_NULL,
+                              "the null words have %zu bytes: expected at most %d bytes, without "
+                              "quotes and line ends",
+                              bytes, SLC_CSV_NAME_BYTES - 1);
+    }
+    memcpy(spec->null, words, bytes + 1);
+    for (size_t at = 0; at <= bytes && bytes > 0; at++) {
+        if (at < bytes && words[at] != ',') {
+            continue;
+        }
+        if (at == begin || spec->null_count == SLC_CSV_NULLS_MAX) {
+            return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_NULL,
+                                  "the null words '%s': expected 1 to %d words separated by commas",
+                                  words, (int)SLC_CSV_NULLS_MAX);
+        }
+        spec->null_words[spec->null_count++] =
+            (struct slc_csv_word){(uint8_t)begin, (uint8_t)(at - begin)};
+        begin = at + 1;
+    }
+    return SLC_OK;
+}
+
 enum slc_status slc_csv_spec_set(struct slc_csv_spec *spec,
                                  const char *columns,
                                  const char *value,
                                  const char *delimiter,
                                  bool no_header,
                                  enum slc_csv_missing missing,
+                                 const char *null,
                                  struct slc_error *err)
 {
     if (value != NULL && strlen(value) >= sizeof spec->value) {
@@ -232,14 +263,18 @@ enum slc_status slc_csv_spec_set(struct slc_csv_spec *spec,
                 "the delimiter '%s': expected tab or one character other than a quote", delimiter);
         }
     }
+    SLC_TRY(slc_csv_spec_set_null(spec, null != NULL ? null : "", err));
     return slc_csv_spec_parse(columns, spec, err);
 }
 
 uint64_t slc_csv_spec_hash(const struct slc_csv_spec *spec)
 {
-    const uint64_t fields[] = {(uint64_t)(unsigned char)spec->delimiter, spec->no_header,
-                               spec->missing, spec->order,
-                               slc_hash64(spec->value, strlen(spec->value))};
+    const uint64_t fields[] = {(uint64_t)(unsigned char)spec->delimiter,
+                               spec->no_header,
+                               spec->missing,
+                               spec->order,
+                               slc_hash64(spec->value, strlen(spec->value)),
+                               slc_hash64(spec->null, strlen(spec->null))};
     uint64_t hash = slc_hash64(fields, sizeof fields);
 
     for (unsigned i = 0; i < spec->order; i++) {

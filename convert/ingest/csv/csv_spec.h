@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 enum slc_csv_rule {
     SLC_CSV_STRINGS, /* numbered by first appearance */
@@ -21,7 +22,11 @@ enum slc_csv_rule {
     SLC_CSV_LOG  /* the largest k such that base^k is at most x */
 };
 
-enum { SLC_CSV_NAME_BYTES = 256, SLC_CSV_BIN_BYTES = 2 * SLC_DECIMAL_NAME_BYTES };
+enum {
+    SLC_CSV_NAME_BYTES = 256,
+    SLC_CSV_BIN_BYTES = 2 * SLC_DECIMAL_NAME_BYTES,
+    SLC_CSV_NULLS_MAX = 32
+};
 
 struct slc_csv_item {
     enum slc_csv_rule rule;
@@ -45,7 +50,30 @@ struct slc_csv_spec {
     /* true if the first line is not a header; columns are then called 1, 2, .. */
     bool no_header;
     enum slc_csv_missing missing; /* treatment of rows with an empty required field */
+    /* Words that are read as empty fields, separated by commas; "" if there are none. */
+    char null[SLC_CSV_NAME_BYTES];
+    unsigned null_count;
+    struct slc_csv_word {
+        uint8_t at, bytes; /* place in `null` */
+    } null_words[SLC_CSV_NULLS_MAX];
 };
+
+/* Sets the words that are read as empty fields. Errors: SLC_ERR_USAGE. */
+enum slc_status slc_csv_spec_set_null(struct slc_csv_spec *spec,
+                                      const char *words,
+                                      struct slc_error *err) SLC_NODISCARD;
+
+/* Returns true if the text of a field, without its quotes, is one of these words. */
+static inline bool slc_csv_is_null(const struct slc_csv_spec *spec, const char *text, size_t bytes)
+{
+    for (unsigned i = 0; i < spec->null_count; i++) {
+        if (spec->null_words[i].bytes == bytes &&
+            memcmp(spec->null + spec->null_words[i].at, text, bytes) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
 
 /* Parses the items of `columns`. Errors: SLC_ERR_USAGE; the message names the item. */
 enum slc_status slc_csv_spec_parse(const char *columns,
@@ -59,13 +87,15 @@ const char *slc_csv_nearest_rule(const char *item, unsigned *letters);
 
 /* Does the same as slc_csv_spec_parse and sets the other options of a table. `value` is the column
  * of the values; NULL or "" counts rows. `delimiter` is one character or "tab"; NULL chooses by the
- * file name. `missing` is the treatment of rows with missing fields. Errors: SLC_ERR_USAGE. */
+ * file name. `missing` is the treatment of rows with missing fields, and `null` the words that are
+ * read as empty fields (NULL: none). Errors: SLC_ERR_USAGE. */
 enum slc_status slc_csv_spec_set(struct slc_csv_spec *spec,
                                  const char *columns,
                                  const char *value,
                                  const char *delimiter,
                                  bool no_header,
                                  enum slc_csv_missing missing,
+                                 const char *null,
                                  struct slc_error *err) SLC_NODISCARD;
 
 /* Returns a hash of a specification. */

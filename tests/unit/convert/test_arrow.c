@@ -185,8 +185,9 @@ static enum slc_status read_stream(struct producer *p,
 
     *err = (struct slc_error)SLC_ERROR_INIT;
     fields->count = 0;
-    CU_ASSERT_EQUAL(slc_csv_spec_set(&spec, columns, value, NULL, false, SLC_CSV_MISSING_NAME, err),
-                    SLC_OK);
+    CU_ASSERT_EQUAL(
+        slc_csv_spec_set(&spec, columns, value, NULL, false, SLC_CSV_MISSING_NAME, NULL, err),
+        SLC_OK);
     slc_csv_table_init(&table, &spec, "t");
     slc_csv_lay_out_rows(&table, 1 << 20);
     enum slc_status status = slc_arrow_open(&p->stream, "t", &arrow, err);

@@ -227,7 +227,8 @@ static void test_remembered(void)
     size_t bytes;
 
     SLC_ASSERT_OK(slc_csv_spec_set(&spec, "hour(when),\"a, \"\"b\"\"\",bin(x,2.5),int(n)",
-                                   "how \"many\"", "tab", true, SLC_CSV_MISSING_SKIP, &err),
+                                   "how \"many\"", "tab", true, SLC_CSV_MISSING_SKIP,
+                                   "NULL,\\N,not known", &err),
                   &err);
     slc_csv_remember(&spec, lowest, text);
     bytes = strlen(text);
