@@ -49,6 +49,12 @@ enum slc_status slc_conversion_open_inputs(struct slc_conversion *conversion,
 enum slc_status slc_conversion_open_rows(struct slc_conversion *conversion,
                                          struct slc_error *err) SLC_NODISCARD;
 
+/* Copies the values of a dense text to a temporary file, and sets the row source of the job and its
+ * first piece. Needs: the header and the first piece of the text. Errors: SLC_ERR_INPUT with line
+ * and column; those of slc_input_next and slc_spool_append. */
+enum slc_status slc_conversion_open_dense(struct slc_conversion *conversion,
+                                          struct slc_error *err) SLC_NODISCARD;
+
 /* Adds the name of the input to an error that concerns its content. Returns the status. */
 static inline SLC_NODISCARD enum slc_status slc_conversion_locate_fault(
     const struct slc_conversion *c, enum slc_status status, struct slc_error *err)

@@ -76,6 +76,9 @@ static enum slc_status open_text(struct slc_conversion *c, struct slc_error *err
     }
     first->position = (size_t)c->header.header_bytes;
     first->lines_before = c->header.header_lines;
+    if (c->header.dialect == SLC_DIALECT_TENSOR) {
+        return slc_conversion_open_dense(c, err);
+    }
     return slc_text_source_open(c->input, &c->header, &c->job.source, err);
 }
 

@@ -126,7 +126,7 @@ static enum slc_status open_input(struct predict *predict, struct slc_error *err
     struct slc_piece *piece = &predict->piece;
     enum slc_status status = SLC_OK;
 
-    if (slc_dialect_is_binary(options->dialect)) {
+    if (slc_dialect_is_binary(options->dialect) || options->dialect == SLC_DIALECT_TENSOR) {
         return slc_fail(err, SLC_ERR_USAGE, "coordinates are read from a text file, not from %s",
                         slc_dialect_name(options->dialect));
     }
@@ -138,6 +138,11 @@ static enum slc_status open_input(struct predict *predict, struct slc_error *err
     SLC_THEN(status,
              slc_text_sniff(piece->buffer.data, piece->bytes, slc_input_at_end(predict->input),
                             options->dialect, &predict->header, err));
+    if (status == SLC_OK && predict->header.dialect == SLC_DIALECT_TENSOR) {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "this is a dense tensor: a row of indices is needed "
+                          "for each value that is to be computed");
+    }
     if (status != SLC_OK) {
         return locate_input(predict, status, err);
     }

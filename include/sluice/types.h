@@ -152,6 +152,8 @@ enum sluice_dialect {
     SLUICE_DIALECT_NPY,           /* coordinates; the values are in another file */
     SLUICE_DIALECT_NPY_ROWS,      /* coordinates with one row per nonzero */
     SLUICE_DIALECT_NPY_COLUMNS,   /* coordinates with one column per nonzero */
+    SLUICE_DIALECT_NPY_DENSE,     /* a dense array */
+    SLUICE_DIALECT_TENSOR,        /* text of a dense tensor (Tensor Toolbox) */
     SLUICE_DIALECT_CSV            /* a table; in reports only */
 };
 

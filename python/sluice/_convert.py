@@ -155,8 +155,8 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
                      the table, and `missing` selects what is done with rows that have empty fields:
                      "error", "skip" or "name". Words in `null` are read as empty fields: "NULL,NA"
                      or ["NULL", "NA"]. `transform` changes the values: "abs,log1p". If the file is
-                     an .npy file with coordinates, `values` is the .npy file with their
-                     values. `labels` has the names of indices: a folder with mode-1-TITLE.map, ..,
+                     an .npy file with coordinates, `values` is the .npy file with their values;
+                     without `values`, an .npy file is a dense array. `labels` has the names of indices: a folder with mode-1-TITLE.map, ..,
                      or {mode: file}
     an array         coordinates of shape order x nnz, or a list with one column per mode; indices
                      start at 0. `values` has the values; `labels` has names: {mode: [name, ..]}

@@ -20,7 +20,8 @@ VALUES = {"auto": 0, "f32": 1, "f64": 2}
 DUPLICATES = {"sum": 0, "error": 1, "keep-first": 2, "keep-last": 3}
 # Input formats, with the names of `sluice convert --format`.
 FORMATS = {"auto": 0, "tns": 1, "parti": 2, "frostt-ext": 3, "genten": 4, "tensortoolbox": 5, "taco": 6, "matrixmarket": 7,
-           "splatt-bin": 8, "genten-bin": 9, "alto-bin": 10, "npz": 11, "npy": 12, "npy-rows": 13, "npy-columns": 14}
+           "splatt-bin": 8, "genten-bin": 9, "alto-bin": 10, "npz": 11, "npy": 12, "npy-rows": 13, "npy-columns": 14,
+           "npy-dense": 15, "tensor": 16}
 # Output formats of tensors and of models; with None, the ending of the output determines the format.
 EXPORTS = {None: 0, "tns": 1, "splatt-bin": 2, "npz": 3, "scipy": 4, "matlab": 5}
 MODELS = {None: 0, "npy": 1, "splatt": 2, "ktensor": 3, "csv": 4, "matlab": 5}

@@ -139,6 +139,7 @@ static enum slc_status parse_type(struct scanner *scanner, struct slc_npy_header
 
 static enum slc_status parse_shape(struct scanner *scanner, struct slc_npy_header *header)
 {
+    const unsigned most = scanner->any ? SLC_MAX_ORDER : 2;
     bool comma = true;
 
     if (!skip_character(scanner, '(')) {
@@ -152,22 +153,22 @@ static enum slc_status parse_shape(struct scanner *scanner, struct slc_npy_heade
             return fail_expected(scanner, "a comma");
         }
         SLC_TRY(parse_number(scanner, &length));
-        if (header->dimensions < 2) {
+        if (header->dimensions < most) {
             header->shape[header->dimensions] = length;
         }
         header->dimensions++;
         comma = skip_character(scanner, ',');
     }
-    if (header->dimensions < (scanner->any ? 0 : 1) || header->dimensions > 2) {
+    if (header->dimensions < (scanner->any ? 0 : 1) || header->dimensions > most) {
         return slc_fail(scanner->err, SLC_ERR_UNSUPPORTED,
-                        "the .npy array has %u dimensions; one or two can be read",
-                        header->dimensions);
+                        "the .npy array has %u dimensions; at most %u can be read",
+                        header->dimensions, most);
     }
     /* Python reads "(3)" as a number and only "(3,)" as a tuple. */
     if (header->dimensions == 1 && !comma) {
         return fail_expected(scanner, "a comma in a shape of one dimension");
     }
-    for (unsigned d = header->dimensions; d < 2; d++) {
+    for (unsigned d = header->dimensions; d < SLC_MAX_ORDER; d++) {
         header->shape[d] = 1;
     }
     return SLC_OK;

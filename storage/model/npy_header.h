@@ -3,6 +3,7 @@
 #define SLC_STORAGE_NPY_HEADER_H
 
 #include "base/error/error.h"
+#include "base/memory/limits.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,8 +26,8 @@ struct slc_npy_header {
     uint8_t item_bytes; /* 4 or 8; with slc_npy_header_parse_any 1 or more */
     bool big_endian;
     bool fortran_order;
-    unsigned dimensions; /* 1 or 2; with slc_npy_header_parse_any also 0 */
-    uint64_t shape[2];   /* 1 for missing dimensions */
+    unsigned dimensions;           /* 1 or 2; with slc_npy_header_parse_any 0 to SLC_MAX_ORDER */
+    uint64_t shape[SLC_MAX_ORDER]; /* 1 for missing dimensions */
 };
 
 /* Finds the offset and length of the header's text from the first `have` bytes of a file (at most
@@ -46,7 +47,7 @@ enum slc_status slc_npy_header_parse(const char *text,
                                      struct slc_error *err) SLC_NODISCARD;
 
 /* Like slc_npy_header_parse, but for all types in which a sparse tensor may store numbers, truth
- * values or bytes: f2, f4, f8, i1 to i8, u1 to u8, b1 and S1 to S9, of up to two dimensions. */
+ * values or bytes: f2, f4, f8, i1 to i8, u1 to u8, b1 and S1 to S9, of up to 16 dimensions. */
 enum slc_status slc_npy_header_parse_any(const char *text,
                                          size_t text_bytes,
                                          struct slc_npy_header *header,

@@ -308,6 +308,40 @@ def variants(folder):
     converted("2 3\n2 3\n2 3\n")  # rows of a vector
 
 
+def dense(folder):
+    """The text of a dense tensor: the first mode changes fastest, zeros are no nonzeros."""
+    values = [0, 1.5, 0, -2, 1e-3, 0, 7, 0, 0, 0, 0, 3]
+    rows = sorted((str(i % 2 + 1), str(i // 2 % 3 + 1), str(i // 6 + 1), repr(v) if v % 1 else str(int(v)))
+                  for i, v in enumerate(values) if v)
+    for text in ("tensor\n3\n2 3 2\n" + "\n".join(f"{v:.16e}" for v in values) + "\n",
+                 "TENSOR\r\n3\r\n2 3 2\r\n" + "\r\n".join(map(str, values)),
+                 "tensor\n3\n2 3 2\n# values\n" + " ".join(map(str, values[:7])) + "\n\n" + "\t".join(map(str, values[7:])) + "\n\n"):
+        found, out, _ = store_of(folder, text, "--threads", 2)
+        check(found == rows and "2 x 3 x 2 (declared)" in out and "12 elements" in out, f"{found}\n{out}")
+        found, _, _ = store_of(folder, gzip.compress(text.encode()), "--format", "tensor")
+        check(found == rows, f"{found}")
+    many = [(i * 7919) % 11 - 5 for i in range(200 * 300 * 4)]
+    found, _, _ = store_of(folder, "tensor\n3\n200 300 4\n" + "\n".join(map(str, many)))
+    check(found == sorted((str(i % 200 + 1), str(i // 200 % 300 + 1), str(i // 60000 + 1), str(v)) for i, v in enumerate(many) if v), "many")
+    for text, part in (("tensor\n2\n2 2\n1\n2\n3\n", "need 4 values, found 3"), ("tensor\n2\n2 2\n1\n2\n3\n4\n 5\n", ":8:2: expected the end"),
+                       ("tensor\n2\n2 2\n1 x\n3\n4\n", ":4:3: expected a finite value, found 'x'"),
+                       ("tensor\n2\n2 2\n1 2\n3 nan\n", ":5:3: expected a finite value"), ("tensor\n2\n2 0\n", ":3:3: "),
+                       ("tensor\n2\n4000000000 4000000000\n1\n", "more values than a file can hold"),
+                       ("ktensor\n3\n2 3 4\n2\n1 1\n", ":1:1: this is a ktensor, the weights and factors of a model"),
+                       ("matrix\n2\n2 2\n1 2\n3 4\n", "dense matrix of the Tensor Toolbox")):
+        path, out = os.path.join(folder, "bad.txt"), os.path.join(folder, "bad.slc")
+        with open(path, "w") as file:
+            file.write(text)
+        _, said = sluice("convert", path, out, status=3)
+        check(part in said and "bad.txt" in said and not os.path.exists(out), f"{part}: {said}")
+    sluice("generate", os.path.join(folder, "g.slc"), "--dims", "2x3x2", "--nnz", 9, "-q")
+    sluice("cpd", os.path.join(folder, "g.slc"), "-r", 2, "-o", os.path.join(folder, "run"), "-q", "--maxiters", 2)
+    with open(path, "w") as file:
+        file.write("tensor\n3\n2 3 2\n" + "1\n" * 12)
+    _, said = sluice("predict", os.path.join(folder, "run"), path, status=3)
+    check("this is a dense tensor" in said, said)
+
+
 run([(f"bad text: {name}", bad(*case)) for name, case in BAD.items()] + [
     ("accepted forms", accepted),
     ("index bases", bases),
@@ -319,6 +353,7 @@ run([(f"bad text: {name}", bad(*case)) for name, case in BAD.items()] + [
     ("existing outputs are kept", outputs_are_kept),
     ("files of other formats", foreign),
     ("notations of other writers", variants),
+    ("dense text", dense),
     ("two runs with one text", two_at_once),
     ("a bundled tensor: cmudict-wpp", real("cmudict-wpp")),
     ("a bundled tensor: genten-aminoacid_data", real("genten-aminoacid_data")),

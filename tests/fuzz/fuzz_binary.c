@@ -187,7 +187,7 @@ write_files(const char *path, enum slc_dialect dialect, const uint8_t *data, siz
         write_members(path, data, bytes);
         return NULL;
     }
-    if (dialect < SLC_DIALECT_NPY) {
+    if (dialect < SLC_DIALECT_NPY || dialect == SLC_DIALECT_NPY_DENSE) {
         fuzz_write(path, data, bytes);
         return NULL;
     }
@@ -202,7 +202,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static const enum slc_dialect dialects[] = {
         SLC_DIALECT_AUTO, SLC_DIALECT_SPLATT_BIN, SLC_DIALECT_GENTEN_BIN, SLC_DIALECT_ALTO_BIN,
-        SLC_DIALECT_NPZ,  SLC_DIALECT_NPY,        SLC_DIALECT_NPY_ROWS,   SLC_DIALECT_NPY_COLUMNS};
+        SLC_DIALECT_NPZ,  SLC_DIALECT_NPY,        SLC_DIALECT_NPY_ROWS,   SLC_DIALECT_NPY_COLUMNS,
+        SLC_DIALECT_NPY_DENSE};
     static struct outcome one, many;
     const uint8_t *file = data + HEAD_BYTES;
     char path[512];

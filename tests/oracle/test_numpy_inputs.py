@@ -4,6 +4,7 @@ its text; errors name the fault. Tests of scipy or sparse are skipped without th
 
 import gzip
 import io
+import json
 import os
 import struct
 import sys
@@ -100,9 +101,54 @@ def asked(folder):
     check(converted(folder, (c, v), "--format", "npy-columns", *more) == as_text(folder, (3, 3, 3), coords, values), "columns")
     check(converted(folder, (c, v), "--format", "npy-rows", *more) == as_text(folder, (3, 3, 3), coords.T, values), "rows")
     _, messages = sluice("convert", c, os.path.join(folder, "o.slc"), status=3)
-    check("COORDS.npy VALUES.npy OUT.slc" in messages, messages)
+    check("COORDS.npy VALUES.npy OUT.slc" in messages and "npy-dense" in messages, messages)
     _, messages = sluice("convert", "-", "-", os.path.join(folder, "o.slc"), status=2)
     check("standard input" in messages, messages)
+
+
+def dense(folder):
+    """Dense arrays: both orders, types and byte orders, zeros dropped, any threads, in a pipe and
+    after an interruption; the shape is that of the tensor."""
+    generator = np.random.default_rng(5)
+    array = generator.integers(-3, 4, (7, 5, 1, 11)).astype(float) * (generator.random((7, 5, 1, 11)) < 0.4)
+    array[6] = 0
+    want = as_text(folder, array.shape, np.array(np.nonzero(array)), array[np.nonzero(array)])
+    path = os.path.join(folder, "d.npy")
+    for name, of in {"C": array, "Fortran": np.asfortranarray(array), **{code: array.astype(code) for code in ("<i1", ">i2", "<i8", "<f2", ">f4", ">f8")}}.items():
+        check(converted(folder, write(path, saved(of))) == want, f"{name}: another store")
+    with open(path, "rb") as pipe:
+        check(converted(folder, "-", stdin=pipe) == want, "a pipe: another store")
+    check(converted(folder, write(path, gzip.compress(saved(array))), "--threads", 3) == want, "compressed: another store")
+    # Many pieces, matrices, vectors and a larger size.
+    for shape, more in (((700, 900, 3), ()), ((90000,), ("--format", "npy-dense")), ((300, 40), ())):
+        array = generator.random(shape) * (generator.random(shape) < 0.1)
+        want = as_text(folder, shape, np.array(np.nonzero(array)), array[np.nonzero(array)])
+        for of in (array, np.asfortranarray(array)):
+            check(converted(folder, write(path, saved(of)), "--threads", 2, *more) == want, f"{shape}: another store")
+    write(path, saved(np.eye(4)))
+    check(converted(folder, path, "--dims", "5x9") == as_text(folder, (5, 9), np.array([range(4)] * 2), np.ones(4)), "--dims")
+    integers = saved(np.eye(4, dtype=int))
+    check(converted(folder, write(path, integers), "--format", "npy-dense") == as_text(folder, (4, 4), np.array([range(4)] * 2), np.ones(4)),
+          "integers: another store")
+    for what, words, content, *more in (
+            ("integers", "COORDS.npy VALUES.npy OUT.slc), or the format npy-dense", integers),
+            ("a vector", "the shape (4,) may be that of coordinates or values", saved(np.ones(4))),
+            ("NaN", "element 6: value NaN is not finite", saved(np.array([[1, 2, 3], [4, 5, np.nan]]))),
+            ("2^53 + 1", "element 2: value 9007199254740993 has more", saved(np.array([[[1, (1 << 53) + 1]]]))),
+            ("complex numbers", "type '<c16'", saved(np.ones((2, 2), complex))),
+            ("no elements", "an array of shape (3, 0) has no elements", saved(np.zeros((3, 0)))),
+            ("17 dimensions", "17 dimensions", saved(np.zeros((1,) * 17))),
+            ("a cut file", "does not match", saved(np.ones((3, 3, 3)))[:-1]),
+            ("rows", "COORDS.npy VALUES.npy", saved(np.ones((3, 3))), "--format", "npy-rows"),
+            ("an index beyond --dims", "beyond the declared mode size 3", saved(np.eye(4)), "--dims", "4x3")):
+        _, messages = sluice("convert", write(path, content), os.path.join(folder, "o.slc"), *more, status=3)
+        check(words in messages and "d.npy" in messages, f"{what}: {messages}")
+        check(os.listdir(folder) == ["d.npy"] or sorted(os.listdir(folder)) == ["d.npy", "same.tns"], os.listdir(folder))
+    _, messages = sluice("convert", path, path, os.path.join(folder, "o.slc"), "--format", "npy-dense", status=3)
+    check("not for a dense array" in messages, messages)
+    zeros = os.path.join(folder, "z.slc")
+    out, _ = sluice("convert", write(path, saved(np.zeros((2, 3, 4)))), zeros)
+    check("24 elements" in out and json.loads(sluice("info", zeros, "--json")[0])["dims"] == [2, 3, 4], out)
 
 
 def refused(folder):
@@ -155,7 +201,8 @@ def of_sparse(folder):
     _, messages = sluice("convert", path, os.path.join(folder, "o.slc"), status=3)
     check("fill_value is not 0" in messages, messages)
     sparse.save_npz(path, sparse.GCXS.from_coo(given))
-    sluice("convert", path, os.path.join(folder, "o.slc"), status=3)
+    _, messages = sluice("convert", path, os.path.join(folder, "o.slc"), status=3)
+    check("a GCXS array of pydata/sparse: save its tocoo()" in messages, messages)
 
 
 def of_scipy(folder):
@@ -179,7 +226,10 @@ def of_scipy(folder):
     check("3 x 4" in out, f"an empty matrix: {out}")
     scipy.sparse.save_npz(path, scipy.sparse.bsr_matrix(np.eye(4)))
     _, messages = sluice("convert", path, os.path.join(folder, "o.slc"), status=3)
-    check("tocoo()" in messages, messages)
+    check("format bsr: save its tocoo()" in messages, messages)
+    scipy.sparse.save_npz(path, scipy.sparse.dia_matrix(np.eye(4)))
+    _, messages = sluice("convert", path, os.path.join(folder, "o.slc"), status=3)
+    check("format dia: save its tocoo()" in messages, messages)
 
 
 def archives(folder):
@@ -199,6 +249,8 @@ def archives(folder):
             check(sorted(os.listdir(folder)) == ["a.npz", "same.tns"], f"{what}: left {os.listdir(folder)}")
 
     bad("no shape", archive(**{k: v for k, v in good.items() if k != "shape"}), "neither the members")
+    bad("GCXS", archive(**csr | {"compressed_axes": np.array([0]), "fill_value": np.array(0.0)}), "GCXS array of pydata/sparse: save its tocoo()")
+    bad("dense arrays", archive(arr_0=np.ones((2, 2))), "numpy.savez: save a dense array alone")
     bad("fewer values", archive(**good | {"data": np.ones(3)}), "expected (2, 3)")
     bad("another order", archive(**good | {"shape": np.array([2, 2, 2])}), "expected (3, 2)")
     bad("17 modes", archive(**good | {"shape": np.ones(17, int)}), "modes")
@@ -245,6 +297,7 @@ if __name__ == "__main__":
         ("pairs of .npy files", pairs),
         ("wide integers", wide_integers),
         ("asked", asked),
+        ("dense arrays", dense),
         ("refused", refused),
         ("pydata/sparse", of_sparse),
         ("scipy.sparse", of_scipy),

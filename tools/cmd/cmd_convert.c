@@ -40,9 +40,9 @@ static const struct option options[] = {
     INPUT_OPTION_ROW_FORMAT(
         arguments,
         input_format_choices,
-        "format of IN: auto; text: tns, parti, frostt-ext, genten, tensortoolbox, taco or "
-        "matrixmarket; binary: splatt-bin, genten-bin, alto-bin, npz, npy, npy-rows or "
-        "npy-columns"),
+        "format of IN: auto; text: tns, parti, frostt-ext, genten, tensortoolbox, taco, "
+        "matrixmarket or tensor; binary: splatt-bin, genten-bin, alto-bin, npz, npy, npy-rows, "
+        "npy-columns or npy-dense"),
     INPUT_OPTION_ROW_BASE(arguments, "first index of IN: auto, 0 or 1"),
     {"dims", OPTION_DIMS, offsetof(struct arguments, dims), .value = "AxBxC",
      .help =
@@ -214,9 +214,11 @@ static void print_report(const struct slc_convert_report *report,
     printf("  %-12s %s, compression %s, %s in %s %s\n", "input", slc_dialect_name(report->dialect),
            report->compression, format_data(&a, (double)report->text_bytes),
            format_count(&b, report->lines),
-           slc_dialect_is_binary(report->dialect) ? "nonzeros"
-           : report->dialect == SLC_DIALECT_CSV   ? "rows"
-                                                  : "lines");
+           report->dialect == SLC_DIALECT_NPY_DENSE || report->dialect == SLC_DIALECT_TENSOR
+               ? "elements"
+           : slc_dialect_is_binary(report->dialect) ? "nonzeros"
+           : report->dialect == SLC_DIALECT_CSV     ? "rows"
+                                                    : "lines");
     if (report->dialect != SLC_DIALECT_CSV) {
         printf("  %-12s from %u: %s\n", "index base", report->index_base, report->base_reason);
     } else if (report->skipped > 0) {
@@ -306,7 +308,8 @@ const struct command command_convert = {
     .options = options,
     .notes = "IN is a file or - for standard input. Its format and compression (gz, bz2, xz, zst, "
              "lz4) are\ndetected by content, except alto-bin, which needs --format. If IN is a "
-             ".npy file with the\ncoordinates, VALUES.npy contains the values.\nThe index base is "
+             ".npy file with the\ncoordinates, VALUES.npy contains the values; without "
+             "VALUES.npy, IN is a dense array.\nThe index base is "
              "taken from the header. Without a header it is 0 if any mode contains an index\n0, "
              "and otherwise the usual base of the dialect, which is 1 for .tns. If the dialect "
              "exists with\nboth bases (sptensor without a stated base and without an index 0), "

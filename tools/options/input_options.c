@@ -6,9 +6,9 @@
 
 const char *const input_text_choices[] = {TEXT_FORMATS, NULL};
 
-const char *const input_format_choices[] = {TEXT_FORMATS, "splatt-bin",  "genten-bin",
-                                            "alto-bin",   "npz",         "npy",
-                                            "npy-rows",   "npy-columns", NULL};
+const char *const input_format_choices[] = {TEXT_FORMATS, "splatt-bin", "genten-bin", "alto-bin",
+                                            "npz",        "npy",        "npy-rows",   "npy-columns",
+                                            "npy-dense",  "tensor",     NULL};
 
 const char *const input_base_choices[] = {"auto", "0", "1", NULL};
 

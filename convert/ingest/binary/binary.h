@@ -64,6 +64,10 @@ struct slc_binary {
     unsigned band_count;
     struct slc_band bands[SLC_BANDS_MAX];
     const char *values_name; /* name of the file of the values; NULL if it is the only file */
+    /* True if the records are all elements of an array, in the order of their indices: the last
+     * mode, or in Fortran order the first, changes fastest. There are then no fields of indices,
+     * and elements that are 0 are no nonzeros. */
+    bool dense, fortran_order;
 };
 
 /* Returns the number of bytes per nonzero, summed over all bands. */
@@ -82,6 +86,18 @@ enum slc_status slc_binary_decode(const struct slc_binary *binary,
                                   uint64_t ordinal,
                                   struct slc_text_rows *rows,
                                   struct slc_error *err) SLC_NODISCARD;
+
+/* Decodes elements of a dense array from a piece of `piece_count` elements, starting at element
+ * *next of the piece, and appends those that are not 0 to `rows` until the piece ends or `rows` is
+ * full. Advances *next past the decoded elements. `ordinal` is the number of the piece's first
+ * element in the array, from 1. Errors: those of slc_binary_decode for values. */
+enum slc_status slc_binary_decode_dense(const struct slc_binary *binary,
+                                        const uint8_t *piece,
+                                        uint64_t piece_count,
+                                        uint64_t *next,
+                                        uint64_t ordinal,
+                                        struct slc_text_rows *rows,
+                                        struct slc_error *err) SLC_NODISCARD;
 
 /* Reads the header of a tensor of dialect binary->dialect (SLC_DIALECT_SPLATT_BIN, _GENTEN_BIN or
  * _ALTO_BIN) from its first bytes, `head`, and fills in the other members of `binary`. `view` is

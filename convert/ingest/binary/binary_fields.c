@@ -173,27 +173,46 @@ static uint32_t floats(unsigned bytes, uint32_t count, const uint64_t *bits, dou
 /* Records the fault of a value that is not finite or not representable. `bits` are the bits of the
  * value, extended to 64 bits. */
 static enum slc_status value_fault(const struct slc_field *field,
+                                   const char *what,
                                    uint64_t bits,
                                    const double *value,
                                    uint64_t ordinal,
                                    struct slc_error *err)
 {
     if (field->kind == SLC_FIELD_FLOAT) {
-        return slc_fail(err, SLC_ERR_INPUT, "nonzero %" PRIu64 ": value %s is not finite", ordinal,
+        return slc_fail(err, SLC_ERR_INPUT, "%s %" PRIu64 ": value %s is not finite", what, ordinal,
                         isnan(*value) ? "NaN"
                         : *value < 0  ? "-infinity"
                                       : "infinity");
     }
     if (field->kind == SLC_FIELD_SIGNED) {
         return slc_fail(err, SLC_ERR_INPUT,
-                        "nonzero %" PRIu64 ": value %" PRId64
+                        "%s %" PRIu64 ": value %" PRId64
                         " has more than the 53 significant bits of a double",
-                        ordinal, (int64_t)bits);
+                        what, ordinal, (int64_t)bits);
     }
     return slc_fail(err, SLC_ERR_INPUT,
-                    "nonzero %" PRIu64 ": value %" PRIu64
+                    "%s %" PRIu64 ": value %" PRIu64
                     " has more than the 53 significant bits of a double",
-                    ordinal, bits);
+                    what, ordinal, bits);
+}
+
+/* Decodes at most DECODE_ROWS values. Returns the position of the first value that is not finite or
+ * not representable as a double, or `count`. */
+static uint32_t decode_values(const struct slc_field *value,
+                              const uint8_t *at,
+                              size_t stride,
+                              uint32_t count,
+                              uint64_t *bits,
+                              double *values)
+{
+    gather_field(value, at, stride, count, bits);
+    if (value->kind == SLC_FIELD_SIGNED) {
+        extend_sign(value->bytes, count, bits);
+    }
+    return value->kind == SLC_FIELD_FLOAT
+               ? floats(value->bytes, count, bits, values)
+               : integers(value->kind == SLC_FIELD_SIGNED, count, bits, values);
 }
 
 /* Returns the address of a field of nonzero `first` of the piece. */
@@ -227,17 +246,13 @@ enum slc_status slc_binary_decode(const struct slc_binary *binary,
     for (uint32_t done = 0; done < good; done += DECODE_ROWS) {
         uint32_t some = good - done < DECODE_ROWS ? good - done : DECODE_ROWS;
 
-        gather_field(value, field_at(binary, value, piece, piece_count, first + done),
-                     binary->bands[value->band].record_bytes, some, bits);
-        if (value->kind == SLC_FIELD_SIGNED) {
-            extend_sign(value->bytes, some, bits);
-        }
-        uint32_t sound = value->kind == SLC_FIELD_FLOAT
-                             ? floats(value->bytes, some, bits, values + done)
-                             : integers(value->kind == SLC_FIELD_SIGNED, some, bits, values + done);
+        uint32_t sound =
+            decode_values(value, field_at(binary, value, piece, piece_count, first + done),
+                          binary->bands[value->band].record_bytes, some, bits, values + done);
         if (sound < some) {
             good = done + sound;
-            status = value_fault(value, bits[sound], &values[good], first + good + ordinal, err);
+            status = value_fault(value, "nonzero", bits[sound], &values[good],
+                                 first + good + ordinal, err);
             slc_error_locate_file(err, binary->values_name);
         }
     }
@@ -270,5 +285,75 @@ enum slc_status slc_binary_decode(const struct slc_binary *binary,
                          &rows->largest[m]);
     }
     rows->count += good;
+    return status;
+}
+
+/* Sets the indices of an element, whose number counts from 0. */
+static void
+set_indices(const struct slc_binary *binary, uint64_t element, uint64_t indices[SLC_MAX_ORDER])
+{
+    for (unsigned i = 0; i < binary->order; i++) {
+        const unsigned m = binary->fortran_order ? i : binary->order - 1 - i;
+
+        indices[m] = element % binary->dims[m];
+        element /= binary->dims[m];
+    }
+}
+
+/* Advances the indices to the next element. */
+static inline void advance_indices(const struct slc_binary *binary, uint64_t *indices)
+{
+    for (unsigned i = 0; i < binary->order; i++) {
+        const unsigned m = binary->fortran_order ? i : binary->order - 1 - i;
+
+        if (++indices[m] < binary->dims[m]) {
+            break;
+        }
+        indices[m] = 0;
+    }
+}
+
+enum slc_status slc_binary_decode_dense(const struct slc_binary *binary,
+                                        const uint8_t *piece,
+                                        uint64_t piece_count,
+                                        uint64_t *next,
+                                        uint64_t ordinal,
+                                        struct slc_text_rows *rows,
+                                        struct slc_error *err)
+{
+    const struct slc_field *value = &binary->fields[binary->order];
+    const size_t stride = binary->bands[value->band].record_bytes;
+    const uint32_t before = rows->count;
+    uint64_t indices[SLC_MAX_ORDER] = {0}, bits[DECODE_ROWS];
+    double values[DECODE_ROWS];
+    enum slc_status status = SLC_OK;
+
+    set_indices(binary, ordinal - 1 + *next, indices);
+    while (status == SLC_OK && *next < piece_count && rows->count < rows->capacity) {
+        uint32_t some = rows->capacity - rows->count;
+
+        some = some < DECODE_ROWS ? some : DECODE_ROWS;
+        some = some < piece_count - *next ? some : (uint32_t)(piece_count - *next);
+        const uint32_t sound = decode_values(
+            value, field_at(binary, value, piece, piece_count, *next), stride, some, bits, values);
+        for (uint32_t i = 0; i < sound; i++) {
+            if (values[i] != 0) {
+                for (unsigned m = 0; m < binary->order; m++) {
+                    rows->coords[m][rows->count] = indices[m];
+                }
+                rows->values[rows->count++] = values[i];
+            }
+            advance_indices(binary, indices);
+        }
+        *next += sound;
+        if (sound < some) {
+            status =
+                value_fault(value, "element", bits[sound], &values[sound], *next + ordinal, err);
+        }
+    }
+    for (unsigned m = 0; m < binary->order; m++) {
+        slc_column_range(rows->coords[m] + before, rows->count - before, &rows->smallest[m],
+                         &rows->largest[m]);
+    }
     return status;
 }

@@ -80,12 +80,21 @@ static enum slc_status open_pair(struct opening *opening, struct slc_error *err)
 
     if (!opening->request->values) {
         return slc_fail(err, SLC_ERR_INPUT,
-                        "a .npy file holds only coordinates; give the file of values after it: "
-                        "sluice convert COORDS.npy VALUES.npy OUT.slc");
+                        "%s are coordinates; give the file of values after them: sluice convert "
+                        "COORDS.npy VALUES.npy OUT.slc",
+                        slc_dialect_name(opening->request->dialect));
     }
     SLC_TRY(view_input(opening, opening->request->input, &coords, err));
     SLC_TRY(view_input(opening, opening->request->values, &values, err));
     return slc_npy_pair(&coords, &values, &opening->binary, err);
+}
+
+static enum slc_status open_dense(struct opening *opening, struct slc_error *err)
+{
+    struct slc_bytes_view elements;
+
+    SLC_TRY(view_input(opening, opening->request->input, &elements, err));
+    return slc_npy_dense(&elements, &opening->binary, err);
 }
 
 static enum slc_status open_npz(struct opening *opening, struct slc_error *err)
@@ -106,7 +115,7 @@ static void fill_header(const struct slc_binary *binary, struct slc_text_header 
     *header = (struct slc_text_header){.dialect = binary->dialect,
                                        .order = nothing ? 0 : binary->order,
                                        .has_dims = binary->has_dims,
-                                       .has_nnz = true,
+                                       .has_nnz = !binary->dense,
                                        .nnz = binary->nnz,
                                        .index_base = 0,
                                        .has_values = true};
@@ -129,7 +138,15 @@ enum slc_status slc_binary_open(const struct slc_binary_request *request,
     if (request->values) {
         slc_input_info(request->values, &values);
     }
-    if (request->dialect >= SLC_DIALECT_NPY) {
+    if (request->dialect == SLC_DIALECT_NPY_DENSE ||
+        (request->dialect == SLC_DIALECT_NPY && request->values == NULL)) {
+        status =
+            request->values == NULL
+                ? open_dense(&opening, err)
+                : slc_fail(err, SLC_ERR_INPUT,
+                           "a second input, %s, is for .npy coordinates, not for a dense array",
+                           values.name);
+    } else if (request->dialect >= SLC_DIALECT_NPY) {
         status = open_pair(&opening, err);
     } else if (request->values) {
         status = slc_fail(

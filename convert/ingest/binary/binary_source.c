@@ -128,6 +128,17 @@ static enum slc_status binary_parse(const struct slc_row_source *source,
     uint32_t before = rows->count;
     uint32_t count =
         (uint32_t)slc_min_u64(rows->capacity - before, piece_rows - slc_min_u64(first, piece_rows));
+    if (self->binary.dense) {
+        uint64_t next = first;
+        enum slc_status dense =
+            slc_binary_decode_dense(&self->binary, piece->buffer.data, piece_rows, &next,
+                                    piece->lines_before + 1, rows, err);
+
+        rows->lines += next - first;
+        *position += (size_t)(next - first) * self->row_bytes;
+        slc_error_locate_file(err, self->source.name);
+        return dense;
+    }
     enum slc_status status = slc_binary_decode(&self->binary, piece->buffer.data, piece_rows, first,
                                                count, piece->lines_before + 1, rows, err);
 

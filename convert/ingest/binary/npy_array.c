@@ -6,24 +6,45 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 uint64_t slc_npy_items(const struct slc_npy_array *array)
 {
-    return array->header.shape[0] * array->header.shape[1];
+    uint64_t items = 1;
+
+    for (unsigned d = 0; d < SLC_MAX_ORDER; d++) {
+        items *= array->header.shape[d];
+    }
+    return items;
 }
 
+enum { SHAPE_BYTES = SLC_MAX_ORDER * 22 + 4 };
+
 /* Formats a shape as "(3, 4)", for messages. */
-static const char *shape_text(const struct slc_npy_header *header, char text[48])
+static const char *shape_text(const struct slc_npy_header *header, char text[SHAPE_BYTES])
 {
-    if (header->dimensions == 0) {
-        return "()";
+    int used = snprintf(text, SHAPE_BYTES, "(");
+
+    for (unsigned d = 0; d < header->dimensions; d++) {
+        used += snprintf(text + used, SHAPE_BYTES - (size_t)used, "%s%" PRIu64 "%s",
+                         d > 0 ? ", " : "", header->shape[d], header->dimensions == 1 ? "," : "");
     }
-    if (header->dimensions == 1) {
-        (void)snprintf(text, 48, "(%" PRIu64 ",)", header->shape[0]);
-    } else {
-        (void)snprintf(text, 48, "(%" PRIu64 ", %" PRIu64 ")", header->shape[0], header->shape[1]);
-    }
+    (void)snprintf(text + used, SHAPE_BYTES - (size_t)used, ")");
     return text;
+}
+
+/* Computes the bytes of all items. Returns false if they exceed 64 bits. */
+static bool items_bytes(const struct slc_npy_header *header, uint64_t *bytes)
+{
+    bool fits = true, empty = false;
+
+    *bytes = header->item_bytes;
+    for (unsigned d = 0; d < header->dimensions; d++) {
+        empty = empty || header->shape[d] == 0;
+        fits = fits && slc_mul_u64(*bytes, header->shape[d], bytes);
+    }
+    *bytes = empty ? 0 : *bytes;
+    return fits || empty;
 }
 
 enum slc_status slc_npy_array_parse(const unsigned char *head,
@@ -34,8 +55,8 @@ enum slc_status slc_npy_array_parse(const unsigned char *head,
                                     struct slc_error *err)
 {
     uint32_t offset, length;
-    uint64_t items, bytes;
-    char shape[48];
+    uint64_t bytes;
+    char shape[SHAPE_BYTES];
     enum slc_status status = slc_npy_start_parse(head, head_bytes, &offset, &length, err);
 
     if (status == SLC_OK && (uint64_t)offset + length > head_bytes) {
@@ -45,8 +66,7 @@ enum slc_status slc_npy_array_parse(const unsigned char *head,
     SLC_THEN(status,
              slc_npy_header_parse_any((const char *)head + offset, length, &array->header, err));
     if (status == SLC_OK &&
-        (!slc_mul_u64(array->header.shape[0], array->header.shape[1], &items) ||
-         !slc_mul_u64(items, array->header.item_bytes, &bytes) ||
+        (!items_bytes(&array->header, &bytes) ||
          !slc_add_u64(bytes, (uint64_t)offset + length, &bytes) || bytes != file_bytes)) {
         status = slc_fail(err, SLC_ERR_INPUT,
                           "an array of shape %s with %u bytes per item after a header of %" PRIu64
@@ -150,7 +170,7 @@ static enum slc_status choose_rows(enum slc_dialect dialect,
     const uint64_t *shape = coords->header.shape;
     bool can_rows = shape[0] == nnz && dialect != SLC_DIALECT_NPY_COLUMNS;
     bool can_columns = shape[1] == nnz && dialect != SLC_DIALECT_NPY_ROWS;
-    char text[48];
+    char text[SHAPE_BYTES];
     enum slc_status status = SLC_OK;
 
     if (coords->header.dimensions == 1) {
@@ -184,13 +204,20 @@ enum slc_status slc_npy_pair(const struct slc_bytes_view *coords,
 {
     struct slc_npy_array places = {.header_bytes = 0}, numbers = {.header_bytes = 0};
     bool rows;
-    char text[48];
+    char text[SHAPE_BYTES];
     enum slc_status status = open_array(coords, SLC_NPY_COORDS, &places, err);
 
     *binary = (struct slc_binary){.dialect = binary->dialect};
     SLC_TRY(status);
     SLC_TRY(open_array(values, SLC_NPY_VALUES, &numbers, err));
-    if (numbers.header.dimensions == 0 || places.header.dimensions == 0 ||
+    if (places.header.dimensions > 2) {
+        return slc_fail_file(err, SLC_ERR_INPUT, coords->name,
+                             "the array has %u dimensions, but coordinates have two, one row or "
+                             "column per value",
+                             places.header.dimensions);
+    }
+    if (numbers.header.dimensions == 0 || numbers.header.dimensions > 2 ||
+        places.header.dimensions == 0 ||
         (numbers.header.shape[0] != 1 && numbers.header.shape[1] != 1)) {
         return slc_fail_file(err, SLC_ERR_INPUT, values->name,
                              "an array of values must have one dimension, but it has the shape %s",
@@ -207,5 +234,41 @@ enum slc_status slc_npy_pair(const struct slc_bytes_view *coords,
     binary->order = (unsigned)order;
     slc_npy_lay_out_coords(binary, &places, rows);
     slc_npy_lay_out_vector(binary, binary->order, &numbers);
+    return SLC_OK;
+}
+
+enum slc_status slc_npy_dense(const struct slc_bytes_view *elements,
+                              struct slc_binary *binary,
+                              struct slc_error *err)
+{
+    struct slc_npy_array array = {.header_bytes = 0};
+    const struct slc_npy_header *header = &array.header;
+    char text[SHAPE_BYTES];
+
+    SLC_TRY(open_array(elements, SLC_NPY_VALUES, &array, err));
+    const bool integers = header->kind == 'i' || header->kind == 'u';
+    if (binary->dialect != SLC_DIALECT_NPY_DENSE &&
+        (header->dimensions < 2 || (header->dimensions == 2 && integers))) {
+        enum slc_status status = slc_fail_field(
+            err, SLC_ERR_INPUT, SLC_FIELD_DIALECT,
+            "the shape %s may be that of coordinates or values: give both files (sluice convert "
+            "COORDS.npy VALUES.npy OUT.slc), or the format npy-dense for a dense tensor",
+            shape_text(header, text));
+
+        slc_error_locate_file(err, elements->name);
+        return status;
+    }
+    *binary = (struct slc_binary){.dialect = SLC_DIALECT_NPY_DENSE,
+                                  .order = header->dimensions,
+                                  .has_dims = true,
+                                  .nnz = slc_npy_items(&array),
+                                  .dense = true,
+                                  .fortran_order = header->fortran_order};
+    memcpy(binary->dims, header->shape, sizeof binary->dims);
+    if (binary->order == 0 || binary->nnz == 0) {
+        return slc_fail_file(err, SLC_ERR_INPUT, elements->name,
+                             "an array of shape %s has no elements", shape_text(header, text));
+    }
+    slc_npy_lay_out_vector(binary, binary->order, &array);
     return SLC_OK;
 }

@@ -20,7 +20,7 @@ uint64_t slc_npy_items(const struct slc_npy_array *array);
 enum slc_npy_use { SLC_NPY_COORDS, SLC_NPY_VALUES };
 
 /* Parses the header of a .npy file of `file_bytes` bytes from its first `head_bytes` bytes.
- * SLC_NPY_HEAD_BYTES suffice for any header of at most two dimensions. `name` is the name of the
+ * SLC_NPY_HEAD_BYTES suffice for any header of at most 16 dimensions. `name` is the name of the
  * file or member, for messages. Errors: those of slc_npy_header_parse_any; SLC_ERR_INPUT if the
  * file does not have the length that the header implies. */
 enum { SLC_NPY_HEAD_BYTES = 4096 };
@@ -55,6 +55,13 @@ enum slc_status slc_npy_pair(const struct slc_bytes_view *coords,
                              const struct slc_bytes_view *values,
                              struct slc_binary *binary,
                              struct slc_error *err) SLC_NODISCARD;
+
+/* Lays out the elements of a .npy file as a dense tensor. Unless the dialect is
+ * SLC_DIALECT_NPY_DENSE, vectors, and matrices of integers, are errors that ask for it, because
+ * they may be values or coordinates. Errors: SLC_ERR_INPUT, SLC_ERR_UNSUPPORTED. */
+enum slc_status slc_npy_dense(const struct slc_bytes_view *elements,
+                              struct slc_binary *binary,
+                              struct slc_error *err) SLC_NODISCARD;
 
 /* Decompresses the members of a .npz file of pydata/sparse (COO) or scipy.sparse (COO, CSR, CSC) to
  * `spool` through the buffer `buffer` and sets `binary`. Errors: SLC_ERR_INPUT for damaged or

@@ -380,8 +380,23 @@ static enum slc_status read_scipy(const struct npz *npz,
     }
     return reject_member(
         npz, SLC_ERR_UNSUPPORTED,
-        "a scipy.sparse matrix in a format other than coo, csr and csc: convert it with tocoo()",
+        format[0] == 'b'   ? "a scipy.sparse matrix in the format bsr: save its tocoo()"
+        : format[0] == 'd' ? "a scipy.sparse matrix in the format dia: save its tocoo()"
+                           : "a scipy.sparse matrix in a format other than coo, csr and csc: save "
+                             "its tocoo()",
         err);
+}
+
+/* Returns a description of a .npz file that has no sparse tensor in a known form. */
+static const char *describe_other(const struct npz *npz)
+{
+    return has_member(npz, "compressed_axes.npy")
+               ? "a GCXS array of pydata/sparse: save its tocoo()"
+           : has_member(npz, "arr_0.npy")
+               ? "arrays of numpy.savez: save a dense array alone with numpy.save, and coordinates "
+                 "and values as two .npy files"
+               : "the .npz file has neither the members of a pydata/sparse tensor (coords, data, "
+                 "shape) nor of a scipy.sparse matrix (format, data, shape)";
 }
 
 enum slc_status slc_npz_read(const struct slc_bytes_view *file,
@@ -397,13 +412,10 @@ enum slc_status slc_npz_read(const struct slc_bytes_view *file,
 
     *binary = (struct slc_binary){.dialect = binary->dialect};
     SLC_TRY(status);
-    if (!has_member(&npz, "shape.npy") || !has_member(&npz, "data.npy") ||
+    if (has_member(&npz, "compressed_axes.npy") || !has_member(&npz, "shape.npy") ||
+        !has_member(&npz, "data.npy") ||
         (!has_member(&npz, "coords.npy") && !has_member(&npz, "format.npy"))) {
-        status = reject_member(
-            &npz, SLC_ERR_UNSUPPORTED,
-            "the .npz file has neither the members of a pydata/sparse tensor (coords, data, shape) "
-            "nor of a scipy.sparse matrix (format, data, shape)",
-            err);
+        status = reject_member(&npz, SLC_ERR_UNSUPPORTED, describe_other(&npz), err);
     }
     SLC_THEN(status, read_shape(&npz, binary, err));
     SLC_THEN(status, has_member(&npz, "coords.npy") ? read_sparse(&npz, file, binary, err)

@@ -22,6 +22,8 @@ static const struct {
     {SLC_DIALECT_NPY, "npy"},
     {SLC_DIALECT_NPY_ROWS, "npy-rows"},
     {SLC_DIALECT_NPY_COLUMNS, "npy-columns"},
+    {SLC_DIALECT_NPY_DENSE, "npy-dense"},
+    {SLC_DIALECT_TENSOR, "tensor"},
     {SLC_DIALECT_CSV, "csv"},
 };
 
@@ -48,10 +50,13 @@ bool slc_dialect_parse(const char *name, enum slc_dialect *dialect)
 
 bool slc_dialect_is_binary(enum slc_dialect dialect)
 {
-    return dialect >= SLC_DIALECT_SPLATT_BIN && dialect <= SLC_DIALECT_NPY_COLUMNS;
+    return dialect >= SLC_DIALECT_SPLATT_BIN && dialect <= SLC_DIALECT_NPY_DENSE;
 }
 
 unsigned slc_dialect_base(enum slc_dialect dialect)
 {
-    return dialect == SLC_DIALECT_GENTEN || slc_dialect_is_binary(dialect) ? 0 : 1;
+    return dialect == SLC_DIALECT_GENTEN || dialect == SLC_DIALECT_TENSOR ||
+                   slc_dialect_is_binary(dialect)
+               ? 0
+               : 1;
 }

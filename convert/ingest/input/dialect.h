@@ -24,7 +24,9 @@ enum slc_dialect {
     /* Coordinates with one row (NPY_ROWS) or one column (NPY_COLUMNS) per nonzero. */
     SLC_DIALECT_NPY_ROWS,
     SLC_DIALECT_NPY_COLUMNS,
-    SLC_DIALECT_CSV, /* a table; never detected, because the user must specify its columns */
+    SLC_DIALECT_NPY_DENSE, /* every element of an array */
+    SLC_DIALECT_TENSOR,    /* text with every element: tensor, N, dims, values */
+    SLC_DIALECT_CSV,       /* a table; never detected, because the user must specify its columns */
     SLC_DIALECT_LAST = SLC_DIALECT_CSV
 };
 const char *slc_dialect_name(enum slc_dialect dialect);

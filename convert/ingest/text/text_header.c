@@ -212,6 +212,42 @@ static enum slc_status read_sptensor(struct cursor *c,
     return read_nnz_line(c, h, err);
 }
 
+/* Reads a header with lines `tensor`, N and dims. */
+static enum slc_status
+read_tensor(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
+{
+    struct slc_text_field field;
+    const char *p = c->line.begin;
+
+    (void)slc_text_field_next(&p, c->line.end, &field);
+    h->dialect = SLC_DIALECT_TENSOR;
+    h->index_base = 0;
+    SLC_TRY(end_of_header_line(c, p, err));
+    SLC_TRY(need_content(c, "the number of modes", err));
+    SLC_TRY(read_order_and_dims(c, h, err));
+    rows_start_at(h, c, c->line.next);
+    return SLC_OK;
+}
+
+/* Reports the objects of the Tensor Toolbox that are no tensors. */
+static enum slc_status
+reject_object(const struct cursor *c, const struct slc_text_field *field, struct slc_error *err)
+{
+    if (slc_text_field_is(field, "ktensor")) {
+        (void)slc_fail(err, SLC_ERR_UNSUPPORTED,
+                       "this is a ktensor, the weights and factors of a model, not a tensor: "
+                       "convert the tensor, or compute the elements (full) and save them as a "
+                       "tensor");
+    } else if (slc_text_field_is(field, "matrix")) {
+        (void)slc_fail(err, SLC_ERR_UNSUPPORTED,
+                       "this is a dense matrix of the Tensor Toolbox: save it as a tensor, or as "
+                       "a .npy file");
+    } else {
+        return SLC_OK;
+    }
+    return fault_at(err, c, field->begin, SLC_ERR_UNSUPPORTED);
+}
+
 /* Reads a header with lines N and dims. Then rows follow (ParTI), or a line with the number of
  * entries (GenTen without its first line). */
 static enum slc_status read_numbers_first(struct cursor *c,
@@ -439,6 +475,15 @@ static enum slc_status read_without_banner(struct cursor *c,
         return read_numbers_first(c, forced, h, err);
     default:
         break;
+    }
+    SLC_TRY(one_field ? reject_object(c, &field, err) : SLC_OK);
+    if (slc_text_field_is(&field, "tensor") &&
+        (forced == SLC_DIALECT_AUTO || forced == SLC_DIALECT_TENSOR)) {
+        return read_tensor(c, h, err);
+    }
+    if (forced == SLC_DIALECT_TENSOR) {
+        (void)slc_fail(err, SLC_ERR_INPUT, "expected the word 'tensor'");
+        return fault_at(err, c, field.begin, SLC_ERR_INPUT);
     }
     if (slc_text_field_is(&field, "sptensor")) {
         return read_sptensor(c, forced, h, err);
