@@ -251,7 +251,8 @@ static void fill_report(struct slc_conversion *c, const uint64_t *dims)
     report->dialect = c->header.dialect;
     report->compression = c->info.compression;
     report->order = c->header.order;
-    report->dims_declared = job->dims_declared;
+    /* The mode sizes of a table were found while it was read. */
+    report->dims_declared = job->dims_declared && c->csv == NULL;
     report->index_base = (unsigned)job->index_base;
     memcpy(report->base_reason, c->reason, sizeof report->base_reason);
     for (unsigned m = 0; m < c->header.order; m++) {

@@ -99,6 +99,15 @@ def plain_terminal(folder):
         check(bool(CONTROL.search(said.replace("\r\n", "\n"))) == live, f"{term}, {progress}: {said!r}")
 
 
+def short_runs(folder):
+    """A short run writes no lines of phases to a file, unless it is asked to."""
+    store, text = generated(folder, nnz=100), os.path.join(folder, "t.tns")
+    for args in (("export", store, text, "-f"), ("convert", text, os.path.join(folder, "c.slc"), "-f"), ("check", store)):
+        check(sluice(*args)[1] == "", f"{args}: {sluice(*args)[1]}")
+        said = sluice(*args, "--progress", "always")[1]
+        check(re.match(r"(sluice: after 0\.\ds: \w+\n)+$", said), f"{args}: {said!r}")
+
+
 def narrow_terminal(folder):
     """A live line stays in its row on 40 columns, over Ctrl-Z and fg, and when the window gets
     narrower."""
@@ -163,7 +172,7 @@ def every_command(folder):
         out, messages = sluice(*args, "--progress", "always", "--log-json", log)
         check(not CONTROL.search(out + messages), f"{args[0]}: control characters: {messages!r}")
         for phase in phases:
-            check(re.search(rf"^{phase} \([\d.]+s\)$", messages, re.M), f"{args[0]}: no line for {phase}: {messages!r}")
+            check(re.search(rf"^sluice: after [\d.]+s: {phase}$", messages, re.M), f"{args[0]}: no line for {phase}: {messages!r}")
         with open(log) as file:
             events = [json.loads(line) for line in file]
         check(events[0]["event"] == "start" and events[0]["name"] == args[0], f"{args[0]}: {events[0]}")
@@ -476,6 +485,7 @@ run([
     ("forecast and actual values", expected),
     ("a live line on a terminal, plain ones in a pipe", terminal_and_pipe),
     ("progress of every command", every_command),
+    ("short runs", short_runs),
     ("a plain terminal", plain_terminal),
     ("a narrow terminal", narrow_terminal),
     ("the log has progress and the end", log_of_the_end),

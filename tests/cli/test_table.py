@@ -110,6 +110,7 @@ def numbers(folder):
         file.write("3,-0.5,1,x\n0,12.5,1000,\n3,9.999,999.9,y\n3,-5,10,x\n")
     out, _ = sluice("convert", path, store, "--columns", "int(1),bin(2,5),log(3)", "--no-header")
     check("50 B in 4 rows" in out and "index base" not in out and "4x4x4" in out.replace(" ", ""), out)
+    check("(found in the data)" in out and "declared" not in out, out)
     check(named(folder, store, 3) == {("3", "[-5, 0)", "[1, 10)"): 1, ("0", "[10, 15)", "[1000, 10000)"): 1,
                                       ("3", "[5, 10)", "[100, 1000)"): 1, ("3", "[-5, 0)", "[10, 100)"): 1},
           named(folder, store, 3))

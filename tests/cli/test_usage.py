@@ -128,6 +128,14 @@ def forms_of_options(folder):
             check(re.sub(r'"\w*_bytes.*', "", out) == re.sub(r'"\w*_bytes.*', "", want), f"{args}")
     out, messages = sluice("cpd", store, "-r2", "-vq", "--nowrite", "--iters=2")
     check(out == "" and messages == "", f"-q says {out}{messages}")
+    for dims, nnz, want in (("1Kx0.05Kx2M", "2K", ([1000, 50, 2000000], 2000)), ("9x8x7", "0.012k", ([9, 8, 7], 12)),
+                            ("30x40x1.5m", "1234", ([30, 40, 1500000], 1234))):
+        sluice("generate", store, "--dims", dims, "--nnz", nnz, "-q", "-f")
+        info = json.loads(sluice("info", store, "--json")[0])
+        check((info["dims"], info["nnz"]) == want, f"{dims}, {nnz}: {info}")
+    for nnz in ("1.5", "2.0", "0.0005K", "20000000000G", "2KK", "2.K", "K", "2T", "1e6"):
+        _, said = sluice("generate", store, "--dims", "9x8x7", "--nnz", nnz, status=2)
+        check(f"--nnz: '{nnz}' is not a whole number such as 2000, 2K, 1.5M or 3G" in said, said)
 
 
 def mistaken_folders(folder):

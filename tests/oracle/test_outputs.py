@@ -180,7 +180,8 @@ def exported_runs(folder):
         for form, name in (("auto", "k.ktensor"), ("splatt", "stem-"), ("csv", "tables"), ("auto", "m.mat")):
             target = os.path.join(here, name)
             text, _ = sluice("export", out, target, "--format", form)
-            check("Exported" in text, text)
+            told = {"stem-": f"{target}mode1.mat and {order} more files", "tables": f"the folder {target}"}.get(name, target)
+            check(f"Exported {order} factors of rank {rank} to {told}\n" in text, text)
             read = {"k.ktensor": lambda: read_ktensor(target), "stem-": lambda: read_splatt(target, order),
                     "tables": lambda: read_csv(target, order), "m.mat": lambda: read_matlab(target, factors)}[name]
             same_model(weights, factors, *read(), f"{precision}, rank {rank}: {name}")

@@ -164,6 +164,22 @@ estimate_model_ahead(const void *context, struct forecast *forecast, struct slc_
     return forecast_model(context, true, &found, forecast, err);
 }
 
+/* Formats what is written: a file, a folder, or a file and the number of others. */
+static const char *describe_target(const struct model_job *job,
+                                   const struct slc_export_run_report *report,
+                                   char text[4200])
+{
+    if (job->request.form == SLC_MODEL_CSV) {
+        (void)snprintf(text, 4200, "the folder %s", job->request.output);
+    } else if (job->request.form == SLC_MODEL_SPLATT) {
+        (void)snprintf(text, 4200, "%s and %u more file%s", report->first, report->order,
+                       plural(report->order));
+    } else {
+        (void)snprintf(text, 4200, "%s", report->first);
+    }
+    return text;
+}
+
 /* Starts the signal thread, which removes unfinished outputs after a signal. */
 static enum slc_status
 watch_outputs(void *context, unsigned count, const char *const *paths, struct slc_error *err)
@@ -193,6 +209,7 @@ static enum slc_status export_model(const struct arguments *args,
                                               .written = cleanup_publishing}};
     struct slc_export_run_report report;
     struct forecast_ahead ahead;
+    char target[4200];
 
     if (args->header) {
         return slc_fail(err, SLC_ERR_USAGE,
@@ -204,13 +221,13 @@ static enum slc_status export_model(const struct arguments *args,
         SLC_TRY(forecast_model(&job, false, &report, &forecast, err));
         return forecast_dry_run(&forecast, args->forecast.json, err,
                                 "Would export the factors of %s to %s\n", job.request.run,
-                                report.first);
+                                describe_target(&job, &report, target));
     }
     forecast_ahead(&ahead, args->quiet, job.request.run, estimate_model_ahead, &job);
     SLC_TRY(slc_export_run(&job.request, &report, err));
     if (!args->quiet) {
         printf("Exported %u factors of rank %" PRIu32 " to %s\n", report.order, report.rank,
-               report.first);
+               describe_target(&job, &report, target));
     }
     /* SPLATT factors are several files, whose sizes are not compared with the forecast. */
     forecast_compare(&ahead, args->quiet,

@@ -37,6 +37,45 @@ static bool read_digits(const char **text, uint64_t *number)
     return true;
 }
 
+/* Reads a count, such as 2000, 2K, 1.5M or 3G (decimal thousands, millions and billions), and
+ * advances *text. Returns false if there is none, or if it is no whole number below 2^64. */
+static bool read_count(const char **text, uint64_t *number)
+{
+    static const char suffixes[] = "kmg";
+    enum { DIGITS_MAX = 9 };
+    uint64_t part = 0, scale = 1, unit = 1;
+    const char *at = *text;
+    uint64_t count;
+
+    if (!read_digits(&at, &count)) {
+        return false;
+    }
+    if (*at == '.') {
+        const char *first = ++at;
+
+        for (; *at >= '0' && *at <= '9' && at - first < DIGITS_MAX; at++) {
+            part = 10 * part + (uint64_t)(*at - '0');
+            scale *= 10;
+        }
+        if (at == first) {
+            return false;
+        }
+    }
+    /* Setting bit 5 makes an ASCII letter lower case. */
+    const char *suffix = *at != '\0' ? strchr(suffixes, *at | 0x20) : NULL;
+    for (const char *each = suffixes; suffix != NULL && each <= suffix; each++) {
+        unit *= 1000;
+    }
+    at += suffix != NULL;
+    if (part * unit % scale != 0 || __builtin_mul_overflow(count, unit, &count) ||
+        __builtin_add_overflow(count, part * unit / scale, &count) || (scale > 1 && unit == 1)) {
+        return false;
+    }
+    *text = at;
+    *number = count;
+    return true;
+}
+
 static enum slc_status
 parse_u64(const struct option *option, const char *text, void *field, struct slc_error *err)
 {
@@ -44,8 +83,10 @@ parse_u64(const struct option *option, const char *text, void *field, struct slc
     uint64_t maximum = option->maximum == 0 ? UINT64_MAX : option->maximum;
     uint64_t number;
 
-    if (!read_digits(&at, &number) || *at != '\0') {
-        return slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' is not a whole number", option->name, text);
+    if (!read_count(&at, &number) || *at != '\0') {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--%s: '%s' is not a whole number such as 2000, 2K, 1.5M or 3G",
+                        option->name, text);
     }
     if (number < option->minimum || number > maximum) {
         return option->maximum == 0
@@ -187,7 +228,7 @@ parse_dims(const struct option *option, const char *text, void *field, struct sl
     for (;;) {
         uint64_t number;
 
-        if (dims.order == SLC_MAX_ORDER || !read_digits(&at, &number) || number < 1 ||
+        if (dims.order == SLC_MAX_ORDER || !read_count(&at, &number) || number < 1 ||
             number > SLC_MAX_MODE_LENGTH || (*at != 'x' && *at != ',' && *at != '\0')) {
             return slc_fail(err, SLC_ERR_USAGE,
                             "--%s: '%s' is not a list of 1 to %d mode sizes such as 100x200x300",
@@ -218,7 +259,7 @@ parse_counts(const struct option *option, const char *text, void *field, struct 
             return slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' has more than %d numbers", option->name,
                             text, OPTION_COUNTS_MAX);
         }
-        if (!read_digits(&at, &number) || at != item + length) {
+        if (!read_count(&at, &number) || at != item + length) {
             return slc_fail(err, SLC_ERR_USAGE, "--%s: '%.*s' is not a whole number%s%s%s",
                             option->name, length, item, several ? " (in '" : "",
                             several ? text : "", several ? "')" : "");

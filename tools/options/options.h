@@ -17,14 +17,15 @@
 #include <stdint.h>
 
 enum option_kind {
-    OPTION_FLAG,       /* bool: true if the option is given */
-    OPTION_U64,        /* uint64_t from minimum to maximum of the row (maximum 0 means no limit) */
-    OPTION_SIZE,       /* uint64_t bytes: 512MiB, 4G, 50% */
-    OPTION_DOUBLE,     /* double, at least 0, finite */
-    OPTION_STRING,     /* const char *, not empty */
-    OPTION_CHOICE,     /* const char *, one of `choices` */
-    OPTION_MODES,      /* struct option_modes: 2,3,1, stored as 1,2,0 */
-    OPTION_MORE_MODES, /* like OPTION_MODES; a repeated option adds its modes */
+    OPTION_FLAG, /* bool: true if the option is given */
+    /* uint64_t from minimum to maximum of the row (maximum 0 means no limit): 2000, 2K, 1.5M, 3G */
+    OPTION_U64,
+    OPTION_SIZE,         /* uint64_t bytes: 512MiB, 4G, 50% */
+    OPTION_DOUBLE,       /* double, at least 0, finite */
+    OPTION_STRING,       /* const char *, not empty */
+    OPTION_CHOICE,       /* const char *, one of `choices` */
+    OPTION_MODES,        /* struct option_modes: 2,3,1, stored as 1,2,0 */
+    OPTION_MORE_MODES,   /* like OPTION_MODES; a repeated option adds its modes */
     OPTION_MORE_STRINGS, /* struct option_strings; a repeated option adds its string */
     OPTION_DIMS,         /* struct option_dims: 100x200x300 */
     OPTION_COUNTS        /* struct option_counts: 1,2,4, each from minimum to maximum of the row */

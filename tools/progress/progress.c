@@ -22,11 +22,15 @@ const char *const progress_choices[] = {"auto", "always", "never", NULL};
 #define LOG_NS_LEAST UINT64_C(900000000)
 #define LOG_NS_MOST  UINT64_C(10000000000)
 
+/* Phases that start in the first second of a run are not worth a line. */
+#define QUIET_SECONDS 1.0
+
 enum style { STYLE_NONE, STYLE_LINES, STYLE_LIVE };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     enum style style;
+    bool all_phases; /* with STYLE_LINES: write a line for every phase, also in short runs */
     struct progress_shape shape;
     uint64_t start_ns;  /* start of the operation */
     uint64_t part_ns;   /* start of the current pass or phase */
@@ -56,6 +60,7 @@ void progress_start(const char *choice, bool quiet)
 {
     const bool terminal = console_can_rewrite();
 
+    state.all_phases = strcmp(choice, "always") == 0;
     if (strcmp(choice, "always") == 0) {
         state.style = terminal ? STYLE_LIVE : STYLE_LINES;
     } else if (strcmp(choice, "never") == 0 || quiet) {
@@ -315,11 +320,11 @@ void progress_phase(void *unused, const char *phase, uint64_t done, uint64_t tot
         (void)snprintf(state.phase, sizeof state.phase, "%s", phase);
         state.part_ns = slc_clock_ns();
         log_json_phase(state.log, state.phase, slc_seconds_since(state.start_ns));
-        if (state.style == STYLE_LINES) {
+        const double seconds = slc_seconds_since(state.start_ns);
+        if (state.style == STYLE_LINES && (state.all_phases || seconds >= QUIET_SECONDS)) {
             char text[64];
 
-            (void)snprintf(text, sizeof text, "%s (%.1fs)", state.phase,
-                           slc_seconds_since(state.start_ns));
+            (void)snprintf(text, sizeof text, "sluice: after %.1fs: %s", seconds, state.phase);
             console_line(text);
         }
     }
