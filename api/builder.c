@@ -90,8 +90,7 @@ static enum slc_status read_options(struct sluice_builder *builder,
     }
     builder->base = entries->index_base == SLUICE_BASE_ONE;
     api_run_init(&builder->run, &known->run);
-    SLC_TRY(API_CHECK_CHOICES(err,
-                              {"duplicates", (int)entries->duplicates, SLUICE_DUPLICATES_KEEP_LAST},
+    SLC_TRY(API_CHECK_CHOICES(err, {"duplicates", (int)entries->duplicates, SLUICE_DUPLICATES_MAX},
                               {"value", (int)entries->value, SLUICE_VALUE_F64},
                               {"index_base", (int)entries->index_base, SLUICE_BASE_ONE}));
     return api_check_output(&known->output, err);

@@ -71,7 +71,7 @@ static enum slc_status read_convert(const struct sluice_convert_options *known,
     const struct sluice_entry_options *entries = &known->entries;
     enum slc_status status =
         API_CHECK_CHOICES(err, {"dialect", (int)known->dialect, SLUICE_DIALECT_CSV - 1},
-                          {"duplicates", (int)entries->duplicates, SLUICE_DUPLICATES_KEEP_LAST},
+                          {"duplicates", (int)entries->duplicates, SLUICE_DUPLICATES_MAX},
                           {"value", (int)entries->value, SLUICE_VALUE_F64},
                           {"index_base", (int)entries->index_base, SLUICE_BASE_ONE});
 
@@ -221,7 +221,7 @@ static enum slc_status read_append(const struct sluice_append_options *known,
 {
     enum slc_status status =
         API_CHECK_CHOICES(err, {"dialect", (int)known->dialect, SLUICE_DIALECT_CSV - 1},
-                          {"duplicates", (int)known->duplicates, SLUICE_DUPLICATES_KEEP_LAST},
+                          {"duplicates", (int)known->duplicates, SLUICE_DUPLICATES_MAX},
                           {"index_base", (int)known->index_base, SLUICE_BASE_ONE});
 
     SLC_THEN(status, api_check_output(&known->output, err));

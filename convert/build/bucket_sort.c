@@ -119,6 +119,7 @@ enum slc_status slc_sort_combine(const struct slc_sort_plan *plan,
 
     switch (plan->duplicates) {
     case SLC_DUPLICATES_SUM:
+    case SLC_DUPLICATES_MEAN:
         *value += later;
         return SLC_OK;
     case SLC_DUPLICATES_KEEP_FIRST:
@@ -126,13 +127,19 @@ enum slc_status slc_sort_combine(const struct slc_sort_plan *plan,
     case SLC_DUPLICATES_KEEP_LAST:
         *value = later;
         return SLC_OK;
+    case SLC_DUPLICATES_MIN:
+        *value = later < *value ? later : *value;
+        return SLC_OK;
+    case SLC_DUPLICATES_MAX:
+        *value = later > *value ? later : *value;
+        return SLC_OK;
     case SLC_DUPLICATES_ERROR:
         break;
     }
     describe_key(plan, key_lo, key_hi, text);
     return slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_DUPLICATES,
                           "coordinate %s (indices start at 1) occurs more than once: choose sum, "
-                          "keep-first or keep-last to accept duplicates",
+                          "mean, min, max, keep-first or keep-last to accept duplicates",
                           text);
 }
 

@@ -78,6 +78,7 @@ struct slc_sorted {
     bool open;
     uint64_t open_lo, open_hi;
     double open_value;
+    uint64_t open_count; /* number of entries in open_value */
     struct slc_sort_counts counts;
 };
 
@@ -123,14 +124,20 @@ enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
                                 struct slc_sorted *sorted,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Combines a later duplicate into `value` by the plan's policy for duplicates. Errors:
- * SLC_ERR_INPUT under SLC_DUPLICATES_ERROR. */
+/* Combines a later duplicate into `value` by the plan's policy for duplicates; for the mean,
+ * `value` is a sum until slc_sort_divide. Errors: SLC_ERR_INPUT under SLC_DUPLICATES_ERROR. */
 enum slc_status slc_sort_combine(const struct slc_sort_plan *plan,
                                  uint64_t key_lo,
                                  uint64_t key_hi,
                                  double later,
                                  double *value,
                                  struct slc_error *err) SLC_NODISCARD;
+
+/* Divides the sum of `count` entries by their number if the policy for duplicates is the mean. */
+static inline double slc_sort_divide(const struct slc_sort_plan *plan, double value, uint64_t count)
+{
+    return plan->duplicates == SLC_DUPLICATES_MEAN ? value / (double)count : value;
+}
 
 /* Completes the combined value of a coordinate: applies the transforms, rounds the value to f32 if
  * requested, and updates the counts. *keep is false if the value is 0. Errors: SLC_ERR_INPUT naming

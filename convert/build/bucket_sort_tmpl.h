@@ -203,6 +203,7 @@ static enum slc_status NAME(combine)(const struct slc_sort_plan *plan,
     while (i < count) {
         const RECORD *first = &records[i];
         double value = first->value;
+        const size_t begin = i;
         bool keep = true;
 
         for (i++; i < count && NAME(same)(&records[i], first); i++) {
@@ -215,7 +216,11 @@ static enum slc_status NAME(combine)(const struct slc_sort_plan *plan,
             sorted->open_lo = (uint64_t)KEY(first);
             sorted->open_hi = (uint64_t)(KEY(first) >> 64);
             sorted->open_value = value;
+            sorted->open_count = i - begin;
             break;
+        }
+        if (i - begin > 1) {
+            value = slc_sort_divide(plan, value, i - begin);
         }
         if (!is_final(plan, value)) {
             SLC_TRY(slc_sort_complete_value(plan, (uint64_t)KEY(first),

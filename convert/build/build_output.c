@@ -34,6 +34,7 @@ struct slc_output {
     bool open;
     uint64_t open_lo, open_hi;
     double open_value;
+    uint64_t open_count; /* number of entries in open_value */
 
     /* Arguments of the current call. */
     unsigned worker;
@@ -231,6 +232,7 @@ static enum slc_status close_open(struct slc_output *output, struct slc_error *e
         return SLC_OK;
     }
     output->open = false;
+    output->open_value = slc_sort_divide(output->plan, output->open_value, output->open_count);
     SLC_TRY(slc_sort_complete_value(output->plan, output->open_lo, output->open_hi,
                                     &output->open_value, &keep, &output->counts, err));
     if (keep) {
@@ -256,11 +258,13 @@ join_raw(struct slc_output *output, const struct slc_sorted *sorted, struct slc_
         output->open_lo = sorted->raw_lo;
         output->open_hi = sorted->raw_hi;
         output->open_value = sorted->raw_values[0];
+        output->open_count = 1;
         i = 1;
     }
     for (; i < sorted->raw_count && status == SLC_OK; i++) {
         status = slc_sort_combine(output->plan, sorted->raw_lo, sorted->raw_hi,
                                   sorted->raw_values[i], &output->open_value, err);
+        output->open_count++;
         output->counts.duplicates++;
     }
     return status;
@@ -304,6 +308,7 @@ enum slc_status slc_output_add(struct slc_output *output,
         output->open_lo = sorted->open_lo;
         output->open_hi = sorted->open_hi;
         output->open_value = sorted->open_value;
+        output->open_count = sorted->open_count;
     }
     if (status == SLC_OK && bucket->completes > 0 && output->progress != NULL) {
         status = close_open(output, err); /* the next bucket does not contain this coordinate */

@@ -95,6 +95,29 @@ static uint64_t input_of(const struct slc_conversion *c)
     return numbers[0] != 0 ? slc_hash64(numbers, sizeof numbers) | 1 : 0;
 }
 
+/* Checks that every nonzero of the store is one entry, because the mean of old and new entries
+ * needs their numbers, which the store does not have. */
+static enum slc_status check_mean(const struct slc_conversion *c, struct slc_error *err)
+{
+    const struct slc_store_origin *origin = &c->appending->push.store.manifest.origin;
+    enum slc_dialect dialect;
+    const bool counted = slc_dialect_parse(origin->dialect, &dialect) ||
+                         strcmp(origin->dialect, "entries") == 0 ||
+                         strcmp(origin->dialect, "generate") == 0;
+
+    if (c->options->duplicates != SLC_DUPLICATES_MEAN ||
+        (counted && origin->duplicates == 0 && origin->explicit_zeros == 0)) {
+        return SLC_OK;
+    }
+    enum slc_status status = slc_fail_field(
+        err, SLC_ERR_INPUT, SLC_FIELD_DUPLICATES,
+        "the mean of old and new entries is unknown, because nonzeros of the store may each "
+        "combine "
+        "several entries, whose number the store does not have: convert all inputs together");
+    slc_error_locate_file(err, c->options->output);
+    return status;
+}
+
 enum slc_status slc_conversion_open_old(struct slc_conversion *c, struct slc_error *err)
 {
     struct slc_appending *a = slc_calloc(1, sizeof *a);
@@ -115,6 +138,7 @@ enum slc_status slc_conversion_open_old(struct slc_conversion *c, struct slc_err
             "append to a store of untransformed values and apply the transform with sluice slice",
             a->push.store.manifest.origin.transforms);
     }
+    SLC_THEN(status, check_mean(c, err));
     if (status == SLC_OK && c->options->names != NULL) {
         status = slc_name_maps_check_order(c->options->names, a->push.info->order, err);
     }

@@ -22,7 +22,10 @@ enum sluice_duplicates {
     SLUICE_DUPLICATES_SUM,
     SLUICE_DUPLICATES_ERROR,
     SLUICE_DUPLICATES_KEEP_FIRST,
-    SLUICE_DUPLICATES_KEEP_LAST
+    SLUICE_DUPLICATES_KEEP_LAST,
+    SLUICE_DUPLICATES_MEAN, /* the sum divided by the number of entries; see sluice_append */
+    SLUICE_DUPLICATES_MIN,
+    SLUICE_DUPLICATES_MAX
 };
 
 /* Type of stored values. */
@@ -292,10 +295,10 @@ struct sluice_append_report {
  * otherwise dropped.
  * The store records checksums of its inputs and skips an input that the store already contains,
  * unless options->again is set. `report` may be NULL. Open handles keep reading the old store.
- * Errors: those of sluice_convert; SLUICE_ERR_INPUT for an index beyond the size of a fixed mode.
- * On error, also after a crash, `report` is unchanged and the store is either the old or the new
- * one.
- * Cost: one pass over the store, one pass over the input, a merge, and one pass that writes the new
+ * Errors: those of sluice_convert; SLUICE_ERR_INPUT for an index beyond the size of a fixed mode,
+ * and for SLUICE_DUPLICATES_MEAN if nonzeros of the store may combine several entries. On error,
+ * also after a crash, `report` is unchanged and the store is either the old or the new one. Cost:
+ * one pass over the store, one pass over the input, a merge, and one pass that writes the new
  * store. The disk needs space for the old and the new store. */
 SLUICE_API enum sluice_status sluice_append(const char *path,
                                             const char *input,

@@ -172,7 +172,7 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
                      column needs no quotes. None: all columns except that of the values
 
     The store keeps the names: see Tensor.labels. Values of duplicates are added unless `duplicates`
-    is "error", "keep-first" or "keep-last". `memory` limits the memory of the process, including
+    is "mean", "min", "max", "error", "keep-first" or "keep-last". `memory` limits the memory of the process, including
     arrays. `fibers` selects the mode, or (mode, bits), whose fibers are kept together; with "auto",
     the nonzeros determine the mode. `progress` is called regularly with the phase, the units done
     and the units in total (None: unknown). Ctrl-C stops the call. If a long conversion of a file

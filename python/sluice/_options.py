@@ -17,7 +17,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 Labels = Union[None, PathLike, Sequence[PathLike], Dict[int, Any]]
 CODECS = {"packed": 1, "lz4": 2, "blco": 3}
 VALUES = {"auto": 0, "f32": 1, "f64": 2}
-DUPLICATES = {"sum": 0, "error": 1, "keep-first": 2, "keep-last": 3}
+DUPLICATES = {"sum": 0, "error": 1, "keep-first": 2, "keep-last": 3, "mean": 4, "min": 5, "max": 6}
 # Input formats, with the names of `sluice convert --format`.
 FORMATS = {"auto": 0, "tns": 1, "parti": 2, "frostt-ext": 3, "genten": 4, "tensortoolbox": 5, "taco": 6, "matrixmarket": 7,
            "splatt-bin": 8, "genten-bin": 9, "alto-bin": 10, "npz": 11, "npy": 12, "npy-rows": 13, "npy-columns": 14,

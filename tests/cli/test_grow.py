@@ -73,11 +73,17 @@ def appends(folder):
     check(done.returncode == 0 and "from 0: the base of the store's first input" in done.stdout, done)
     check(blocks(store) == blocks(made(folder, "zero-all", first + later)), "from 0: another store")
     # Policies treat the store's nonzeros as the first ones.
-    for policy in ("keep-first", "keep-last"):
+    for policy in ("keep-first", "keep-last", "mean", "min", "max"):
         store = made(folder, "p", combined(first))
         want = made(folder, "p-all", combined(first) + combined(more), "--duplicates", policy)
         sluice("append", store, write(folder, "more2.tns", text(combined(more))), "-q", "--duplicates", policy)
         check(blocks(store) == blocks(want), policy)
+    # The number of entries of the store's nonzeros is unknown: after duplicates, and in a slice.
+    sluice("slice", made(folder, "c", combined(first)), os.path.join(folder, "cut.slc"), "-q")
+    for store in (made(folder, "d", first), os.path.join(folder, "cut.slc")):
+        before = blocks(store)
+        _, messages = sluice("append", store, write(folder, "more2.tns", text(combined(more))), "--duplicates", "mean", status=3)
+        check("convert all inputs together (--duplicates)" in messages and blocks(store) == before, messages)
     store = made(folder, "e", first)
     before = blocks(store)
     _, messages = sluice("append", store, write(folder, "again.tns", text(first[:1])), "--duplicates", "error", status=3)

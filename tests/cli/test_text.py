@@ -160,6 +160,17 @@ def duplicates_and_zeros(folder):
           == [("1", "1", "1", "1"), ("2", "2", "2", "5")], "keep-first")
     check(store_of(folder, data, "--duplicates", "keep-last")[0]
           == [("1", "1", "1", "2"), ("2", "2", "2", "-5")], "keep-last")
+    for policy, want in (("mean", "1.5"), ("min", "1"), ("max", "2")):
+        rows, out, _ = store_of(folder, data, "--duplicates", policy)
+        check(rows[0] == ("1", "1", "1", want) and f"(policy {policy})" in out, f"{policy}: {rows}")
+        check(rows[1:] == {"mean": [], "min": [("2", "2", "2", "-5")], "max": [("2", "2", "2", "5")]}[policy], f"{policy}: {rows}")
+    # A coordinate with more entries than fit a bucket; the sum has the rounding of the input order.
+    values = [0.1 * (i % 7) + 1e9 * (i % 11 == 0) for i in range(9000)]
+    many = "".join(f"1 1 1 {v!r}\n{i % 90 + 2} 3 {i % 7 + 1} 1\n" for i, v in enumerate(values))
+    for policy, want in (("mean", sum(values) / len(values)), ("min", min(values)), ("max", max(values))):
+        rows, _, _ = store_of(folder, many, "--duplicates", policy, "-t", 2)
+        found = {row[:3]: float(row[3]) for row in rows}
+        check(found.get(("1", "1", "1"), 0) == want, f"{policy}: {rows[0]}, {want!r}")
     _, messages = sluice("convert", os.path.join(folder, "in.tns"), os.path.join(folder, "e.slc"),
                          "--duplicates", "error", status=3)
     check("in.tns" in messages, messages)

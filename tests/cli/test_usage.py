@@ -173,7 +173,7 @@ def names_of_choices(folder):
     with open(text, "w") as file:
         file.write("1 1 1 1.5\n2 3 4 2\n2 3 4 1\n")
     for option, choices in (("--codec", ("packed", "lz4", "blco")), ("--value", ("auto", "f64", "f32")),
-                            ("--duplicates", ("sum", "keep-first", "keep-last")),
+                            ("--duplicates", ("sum", "keep-first", "keep-last", "mean", "min", "max")),
                             ("--dialect", ("auto", "tns"))):
         for choice in choices:
             sluice("convert", text, os.path.join(folder, "t.slc"), "-f", option, choice)

@@ -39,8 +39,9 @@ static const struct option options[] = {
         "first index of IN: auto, 0 or 1; if IN does not show its first index, auto uses the "
         "first index of the converted input"),
     INPUT_OPTION_ROW_DUPLICATES(arguments,
-                                "how to combine nonzeros with equal coordinates: sum, error, "
-                                "keep-first or keep-last; nonzeros of the store come first"),
+                                "how to combine nonzeros with equal coordinates: sum, mean, "
+                                "min, max, error, keep-first or keep-last; nonzeros of the store "
+                                "come first"),
     {"labels", OPTION_MORE_STRINGS, offsetof(struct arguments, labels), .value = "DIR|K=FILE",
      .help = "names of indices, as for sluice convert; a file needs one line per index of its "
              "mode; existing names are kept"},

@@ -49,7 +49,8 @@ static const struct option options[] = {
          "mode sizes; a larger index is an error; if not given, the mode sizes are found in IN"},
     INPUT_OPTION_ROW_DUPLICATES(
         arguments,
-        "how to combine nonzeros with equal coordinates: sum, error, keep-first or keep-last"),
+        "how to combine nonzeros with equal coordinates: sum, mean, min, max, "
+        "error, keep-first or keep-last"),
     {"value", OPTION_STRING, offsetof(struct arguments, value), .value = "TYPE|NAME",
      .fallback = "auto",
      .help = "type of the values: auto (lossless), f32 (rounds) or f64; with --columns, also the "

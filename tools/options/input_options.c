@@ -12,7 +12,8 @@ const char *const input_format_choices[] = {TEXT_FORMATS, "splatt-bin", "genten-
 
 const char *const input_base_choices[] = {"auto", "0", "1", NULL};
 
-const char *const input_duplicates_choices[] = {"sum", "error", "keep-first", "keep-last", NULL};
+const char *const input_duplicates_choices[] = {"sum",   "mean",       "min",       "max",
+                                                "error", "keep-first", "keep-last", NULL};
 
 enum slc_status input_parse(const struct input_options *options,
                             enum slc_dialect *dialect,

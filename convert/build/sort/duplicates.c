@@ -7,6 +7,9 @@ static const char *const duplicate_names[] = {
     [SLC_DUPLICATES_ERROR] = "error",
     [SLC_DUPLICATES_KEEP_FIRST] = "keep-first",
     [SLC_DUPLICATES_KEEP_LAST] = "keep-last",
+    [SLC_DUPLICATES_MEAN] = "mean",
+    [SLC_DUPLICATES_MIN] = "min",
+    [SLC_DUPLICATES_MAX] = "max",
 };
 
 enum { DUPLICATE_NAMES = sizeof duplicate_names / sizeof duplicate_names[0] };

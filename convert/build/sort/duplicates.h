@@ -8,7 +8,10 @@ enum slc_duplicates {
     SLC_DUPLICATES_SUM,
     SLC_DUPLICATES_ERROR,
     SLC_DUPLICATES_KEEP_FIRST,
-    SLC_DUPLICATES_KEEP_LAST
+    SLC_DUPLICATES_KEEP_LAST,
+    SLC_DUPLICATES_MEAN, /* the sum in input order, divided by the number of entries */
+    SLC_DUPLICATES_MIN,
+    SLC_DUPLICATES_MAX
 };
 const char *slc_duplicates_name(enum slc_duplicates policy); /* "sum", "error", "keep-first", .. */
 bool slc_duplicates_parse(const char *name, enum slc_duplicates *policy);

@@ -12,6 +12,7 @@
 #include "slc_test.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,15 +127,28 @@ void expected_create(struct expected *e,
     for (i = 0; i < input->count;) {
         slc_u128 key = entries[i].key;
         double value = input->values[entries[i].at];
+        const uint64_t begin = i;
 
         for (i++; i < input->count && entries[i].key == key; i++) {
             double later = input->values[entries[i].at];
 
             e->duplicates++;
-            value = policy == SLC_DUPLICATES_SUM         ? value + later
-                    : policy == SLC_DUPLICATES_KEEP_LAST ? later
-                                                         : value;
+            switch (policy) {
+            case SLC_DUPLICATES_SUM:
+            case SLC_DUPLICATES_MEAN:
+                value += later;
+                break;
+            case SLC_DUPLICATES_MIN:
+                value = fmin(value, later);
+                break;
+            case SLC_DUPLICATES_MAX:
+                value = fmax(value, later);
+                break;
+            default:
+                value = policy == SLC_DUPLICATES_KEEP_LAST ? later : value;
+            }
         }
+        value = policy == SLC_DUPLICATES_MEAN ? value / (double)(i - begin) : value;
         value = single ? (double)(float)value : value;
         if (value == 0) {
             e->zeros++;

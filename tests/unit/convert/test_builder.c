@@ -53,6 +53,8 @@ static void test_variants_yield_the_same_bytes(void)
 static void test_overflow_recurses(void)
 {
     static const enum shape shapes[] = {UNIFORM, SKEWED, SORTED, EQUAL};
+    static const enum slc_duplicates policies[] = {SLC_DUPLICATES_SUM, SLC_DUPLICATES_MEAN,
+                                                   SLC_DUPLICATES_MIN, SLC_DUPLICATES_MEAN};
     static const uint64_t wide[] = {UINT64_C(1) << 40, UINT64_C(1) << 30, 1};
     size_t s;
 
@@ -72,11 +74,12 @@ static void test_overflow_recurses(void)
         input_create(&input, 3, s == 0 ? wide : dims3, deep ? 700000 : 300000, 1, shapes[s],
                      slc_test_seed() + 1);
         small.assumed_base = large.assumed_base = 1;
+        small.duplicates = large.duplicates = policies[s];
         SLC_ASSERT_OK(run_build(&input, &small, path, false, &report, &err), &err);
         CU_ASSERT(report.recursions > (deep ? 3 : 0));
         CU_ASSERT(report.spill_bytes > 0);
         hash = hash_of(path_in(path, "blco.blk"));
-        expected_create(&e, &input, run_of(path), SLC_DUPLICATES_SUM, false);
+        expected_create(&e, &input, run_of(path), policies[s], false);
         check_store(path, &e);
         expected_destroy(&e);
         SLC_ASSERT_OK(run_build(&input, &large, path, true, &report, &err), &err);
@@ -111,6 +114,9 @@ static void test_large_blocks_in_the_least_memory(void)
 
 static void test_random_shapes(void)
 {
+    static const enum slc_duplicates policies[] = {
+        SLC_DUPLICATES_SUM,  SLC_DUPLICATES_KEEP_FIRST, SLC_DUPLICATES_KEEP_LAST,
+        SLC_DUPLICATES_MEAN, SLC_DUPLICATES_MIN,        SLC_DUPLICATES_MAX};
     uint64_t seed = slc_test_seed() + 100;
     uint64_t round;
 
@@ -128,9 +134,7 @@ static void test_random_shapes(void)
                                   SLC_CODEC_PACKED + (unsigned)slc_random_below(seed, 7, round, 3),
                               .value = (enum slc_value_choice)slc_random_below(seed, 8, round, 3),
                               .block_bytes = round % 3 == 0 ? 4096 : 0,
-                              .duplicates = round % 4 == 1   ? SLC_DUPLICATES_KEEP_FIRST
-                                            : round % 4 == 2 ? SLC_DUPLICATES_KEEP_LAST
-                                                             : SLC_DUPLICATES_SUM};
+                              .duplicates = policies[round % SLC_COUNT(policies)]};
         uint64_t count = slc_random_below(seed, 9, round, 5000);
         struct built built;
 
