@@ -6,6 +6,7 @@ import csv
 import datetime
 import gzip
 import json
+import math
 import os
 import random
 import re
@@ -157,6 +158,51 @@ def null_words(folder):
                          status=2 if "--null" in more else 3)
         check(part in said, said)
     sluice("convert", path, store, "-f", "--null", "NA", status=2)
+
+
+def in_order(names):
+    """The order of sorted(NAME), by its description."""
+    def key(name):
+        try:
+            value = float(name) if re.fullmatch(r" *[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)? *", name) else math.inf
+        except ValueError:
+            value = math.inf
+        # Digits are before the other characters where ASCII has them.
+        parts = [(int(part or 0), 1) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+        flat = []
+        for part in parts:
+            flat += [(48, part[0])] if isinstance(part, tuple) else [(byte, 0) for byte in part.encode()]
+        return (math.isinf(value), value if not math.isinf(value) else 0, flat, name.encode())
+    return sorted(names, key=key)
+
+
+def sorted_strings(folder):
+    """sorted(NAME) numbers strings in order, with any threads and memory; appended names follow."""
+    cases = [[str(i) for i in range(1, 13)], ["week 9", "week 10", "week 1", "week", "week 09", "Week 2", "wee!k", "wee:k"],
+             ["-3", "2.5", "10", "1e2", "", "a", "00", "0", "-0", "0.0", "-1e300", "1e999", " 7", "nan", "b\u00fccher", "7"],
+             [f"{i % 2 and 'user ' or ''}{i * 7919 % 2000}" for i in range(2000)]]
+    for number, names in enumerate(cases):
+        rng = random.Random(number)
+        rows = [rng.choice(names) for _ in range(2000)] + names
+        path = write(folder, "s.csv", "x,y\n" + "".join(f'"{name}",{i % 9}\n' for i, name in enumerate(rows)))
+        store, plain = os.path.join(folder, "s.slc"), os.path.join(folder, "p.slc")
+        for threads in (1, 3):
+            sluice("convert", path, store, "--columns", "sorted(x),sorted(y),x", "--missing", "name", "-f", "-q", "--threads", threads)
+            check(names_of(store, 1) == in_order(names), f"{names_of(store, 1)[:40]}, {in_order(names)[:40]}")
+        check(names_of(store, 2) == [str(i) for i in range(9)] and names_of(store, 3) == list(dict.fromkeys(rows)), "other modes")
+        sluice("convert", path, plain, "--columns", "x,y,x", "--missing", "name", "-f", "-q")
+        check(named(folder, store, 3) == named(folder, plain, 3), "other values")
+        more = write(folder, "more.csv", "x,y\nweek 3,10\nzebra,1\n13,9\n" + f'"{names[0]}",3\n')
+        sluice("append", store, more, "-q")
+        new = in_order({"week 3", "zebra", "13"} - set(names))
+        check(names_of(store, 1) == in_order(names) + new, f"appended: {names_of(store, 1)[-9:]}")
+        check(names_of(store, 2) == [str(i) for i in range(11)] and sluice("check", store, "-q")[0] == "", names_of(store, 2))
+    # More strings than fit the memory of their texts.
+    count = 200000 if FULL else 15000
+    write(folder, "s.csv", "x\n" + "".join(f"a rather long name that begins alike {i * 7919 % count:x} {'z' * 400}\n" for i in range(count)))
+    sluice("convert", path, store, "--columns", "sorted(x)", "-f", "-q", "--memory", "60MiB")
+    found = names_of(store, 1)
+    check(found == in_order(found) and len(found) == count, "long names")
 
 
 def refused(folder):
@@ -456,4 +502,4 @@ def foreseen(folder):
 
 
 run([("against csv", against_csv), ("times", times), ("numbers", numbers), ("pieces", pieces), ("appended", appended), ("killed", killed),
-     ("null words", null_words), ("refused", refused), ("dictionary", dictionary), ("foreseen", foreseen), ("doubtful times", doubtful_times)])
+     ("null words", null_words), ("sorted strings", sorted_strings), ("refused", refused), ("dictionary", dictionary), ("foreseen", foreseen), ("doubtful times", doubtful_times)])

@@ -61,7 +61,8 @@ static const struct option options[] = {
              "mode K"},
     {"columns", OPTION_STRING, offsetof(struct arguments, columns), .value = "LIST",
      .help = "read IN as a table (CSV, TSV); each item of LIST is a mode: NAME (strings), "
-             "int(NAME), bin(NAME,WIDTH[,ORIGIN]), log(NAME[,BASE]), or UNIT(NAME) of a time, "
+             "sorted(NAME) (strings in order), int(NAME), bin(NAME,WIDTH[,ORIGIN]), "
+             "log(NAME[,BASE]), or UNIT(NAME) of a time, "
              "where UNIT is minute, hour, weekday, day, month, year, yearmonth, date, datehour or "
              "dateminute"},
     {"value-column", OPTION_STRING, offsetof(struct arguments, value_column), .value = "NAME",

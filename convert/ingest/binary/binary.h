@@ -43,7 +43,8 @@ struct slc_field {
     bool big_endian;
     uint8_t band;
     uint32_t offset;
-    uint64_t origin; /* number that is subtracted from every index, modulo 2^64 */
+    uint64_t origin;        /* number that is subtracted from every index, modulo 2^64 */
+    const uint32_t *labels; /* replace the indices; NULL: indices are as in the file. Borrowed */
 };
 
 struct slc_band {

@@ -267,6 +267,9 @@ enum slc_status slc_binary_decode(const struct slc_binary *binary,
         for (uint32_t i = 0; index->origin != 0 && i < most; i++) {
             coords[i] -= index->origin;
         }
+        for (uint32_t i = 0; index->labels != NULL && i < most; i++) {
+            coords[i] = index->labels[coords[i]];
+        }
         if (index->kind != SLC_FIELD_SIGNED) {
             continue;
         }

@@ -323,6 +323,33 @@ check_days(const struct slc_csv_spec *spec, unsigned m, const struct slc_time_ra
                   : ": does the column contain times?");
 }
 
+/* Ends the look-ups of all dictionaries, then sorts those of sorted columns, which may then use the
+ * memory of all hash tables. Strings of an old store keep their numbers. */
+static enum slc_status finish_strings(struct opening *opening, struct slc_error *err)
+{
+    const struct slc_csv *csv = opening->csv;
+    const struct slc_csv_old *old = opening->request->old;
+
+    for (unsigned turn = 0; turn < 2; turn++) {
+        for (unsigned m = 0; m < csv->spec->order; m++) {
+            const struct slc_csv_item *item = &csv->spec->items[m];
+
+            if (item->rule != SLC_CSV_STRINGS || item->sorted != (turn == 1)) {
+                continue;
+            }
+            if (!item->sorted) {
+                SLC_TRY(slc_dictionary_finish(csv->dictionaries[m], err));
+                continue;
+            }
+            SLC_TRY(slc_dictionary_finish_sorted(csv->dictionaries[m],
+                                                 old != NULL ? old->manifest->dims[m] : 0, err));
+            opening->report->memory_bytes +=
+                slc_dictionary_labels_bytes(slc_dictionary_count(csv->dictionaries[m]));
+        }
+    }
+    return SLC_OK;
+}
+
 /* Sets the sizes of the modes, and the offsets by which bin numbers become indices. */
 static enum slc_status set_modes(struct opening *opening, struct slc_error *err)
 {
@@ -335,6 +362,8 @@ static enum slc_status set_modes(struct opening *opening, struct slc_error *err)
                              "the table has no rows%s",
                              opening->report->rows > 0 ? " without empty fields" : "");
     }
+    opening->report->memory_bytes = csv->spec->order * (uint64_t)SLC_DICTIONARY_FIXED_BYTES;
+    SLC_TRY(finish_strings(opening, err));
     for (unsigned m = 0; m < csv->spec->order && status == SLC_OK; m++) {
         const struct slc_csv_item *item = &csv->spec->items[m];
         check_days(csv->spec, m, &opening->reading.days[m]);
@@ -342,7 +371,6 @@ static enum slc_status set_modes(struct opening *opening, struct slc_error *err)
             (uint64_t)opening->reading.highest[m] - (uint64_t)opening->reading.lowest[m] + 1;
 
         if (item->rule == SLC_CSV_STRINGS) {
-            status = slc_dictionary_finish(csv->dictionaries[m], err);
             csv->dims[m] = slc_dictionary_count(csv->dictionaries[m]);
             opening->report->spooled_bytes += slc_dictionary_bytes(csv->dictionaries[m]);
         } else if (is_consecutive(item)) {
@@ -363,8 +391,7 @@ static enum slc_status set_modes(struct opening *opening, struct slc_error *err)
             named = slc_max_u64(named, csv->dims[m]);
         }
     }
-    opening->report->memory_bytes =
-        csv->spec->order * (uint64_t)SLC_DICTIONARY_FIXED_BYTES + slc_names_memory_bytes(named);
+    opening->report->memory_bytes += slc_names_memory_bytes(named);
     return status;
 }
 
@@ -392,7 +419,10 @@ static enum slc_status open_rows(struct opening *opening,
             (struct slc_field){.kind = m < order ? SLC_FIELD_UNSIGNED : SLC_FIELD_FLOAT,
                                .bytes = opening->reading.table.widths[m],
                                .offset = opening->reading.table.offsets[m],
-                               .origin = m < order ? (uint64_t)csv->lowest[m] : 0};
+                               .origin = m < order ? (uint64_t)csv->lowest[m] : 0,
+                               .labels = m < order && csv->dictionaries[m] != NULL
+                                             ? slc_dictionary_labels(csv->dictionaries[m])
+                                             : NULL};
     }
     memcpy(binary.dims, csv->dims, sizeof binary.dims);
     *header = (struct slc_text_header){.dialect = SLC_DIALECT_CSV,

@@ -1,6 +1,5 @@
-/* Implements the dictionary of a column. The record of a string in the file is its number (8
- * bytes), its length (2 bytes) and its text. */
-#include "convert/ingest/csv/csv_names.h"
+/* Implements the dictionary of a column. */
+#include "convert/ingest/csv/csv_names_internal.h"
 
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
@@ -9,43 +8,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
-
-enum {
-    HEAD_BYTES = 10,
-    RECORD_BYTES_MAX = HEAD_BYTES + SLC_NAME_BYTES_MAX,
-    TAIL_BYTES = 64 << 10, /* bytes per write; one system call writes many strings */
-    FIRST_SLOTS = 4096,
-    /* Number of strings that are looked up together. The number is large enough to overlap memory
-     * latency, and small enough for the first-level cache. */
-    SIDE_BY_SIDE = 64
-};
-
-struct slot {
-    uint64_t hash;
-    /* position of the record in the file, plus 1; 0 for a free slot; written last */
-    _Atomic uint64_t place;
-};
-
-_Static_assert(sizeof(struct slot) >= SLC_DICTIONARY_STRING_BYTES, "a string has a slot");
-
-struct slc_dictionary {
-    const struct slc_files *files;
-    struct slc_spool *spool;
-    uint64_t *left_bytes;
-    uint64_t count;
-    uint64_t bytes;          /* bytes of the file, including bytes that are still in `tail` */
-    pthread_rwlock_t resize; /* lock of `table`; look-ups lock it for reading */
-    struct slc_buffer table;
-    uint64_t slots;         /* number of slots, a power of two */
-    struct slc_buffer text; /* copy of the first bytes of the file */
-    uint64_t text_bytes;
-    _Atomic uint64_t written;
-    uint8_t tail[TAIL_BYTES]; /* last bytes of the file, which are not written yet */
-    uint8_t record[RECORD_BYTES_MAX];
-};
 
 /* Allocates `bytes` bytes for a hash table and subtracts them from *left_bytes. */
 static enum slc_status allocate_table(const struct slc_dictionary *self,
@@ -69,7 +32,7 @@ static enum slc_status allocate_table(const struct slc_dictionary *self,
     return status;
 }
 
-static void release_table(const struct slc_dictionary *self, struct slc_buffer *buffer)
+void slc_dictionary_release(const struct slc_dictionary *self, struct slc_buffer *buffer)
 {
     *self->left_bytes += buffer->bytes;
     slc_buffer_destroy(buffer);
@@ -106,13 +69,15 @@ void slc_dictionary_destroy(struct slc_dictionary *self)
     if (self) {
         slc_buffer_destroy(&self->table);
         slc_buffer_destroy(&self->text);
+        slc_buffer_destroy(&self->labels);
+        slc_buffer_destroy(&self->places);
         slc_spool_destroy(self->spool);
         pthread_rwlock_destroy(&self->resize);
         slc_free(self);
     }
 }
 
-static enum slc_status flush_text(struct slc_dictionary *self, struct slc_error *err)
+enum slc_status slc_dictionary_flush(struct slc_dictionary *self, struct slc_error *err)
 {
     enum slc_status status =
         slc_spool_append(self->spool, self->tail, self->bytes - self->written, err);
@@ -167,7 +132,7 @@ static enum slc_status grow_table(struct slc_dictionary *self, struct slc_error 
         }
     }
     pthread_rwlock_wrlock(&self->resize);
-    release_table(self, &self->table);
+    slc_dictionary_release(self, &self->table);
     self->table = larger;
     self->slots *= 2;
     pthread_rwlock_unlock(&self->resize);
@@ -184,7 +149,7 @@ static enum slc_status add_string(struct slc_dictionary *self,
 {
     if (self->bytes - self->written + HEAD_BYTES + bytes > TAIL_BYTES) {
 
-        SLC_TRY(flush_text(self, err));
+        SLC_TRY(slc_dictionary_flush(self, err));
     }
     uint8_t *to = self->tail + (self->bytes - self->written);
     slc_store_u64(to, self->count);
@@ -396,9 +361,9 @@ void slc_dictionary_look_up(struct slc_dictionary *self,
 
 enum slc_status slc_dictionary_finish(struct slc_dictionary *self, struct slc_error *err)
 {
-    release_table(self, &self->table);
+    slc_dictionary_release(self, &self->table);
     slc_buffer_destroy(&self->text);
-    return flush_text(self, err);
+    return slc_dictionary_flush(self, err);
 }
 
 uint64_t slc_dictionary_table_bytes(uint64_t count)
@@ -440,15 +405,26 @@ enum slc_status slc_dictionary_walk(
     struct slc_error *err)
 {
     uint8_t *piece = slc_malloc(TAIL_BYTES);
+    const uint64_t *places = self->labels.data != NULL ? self->places.data : NULL;
     uint64_t begin = 0, filled = 0, at = 0;
     enum slc_status status = SLC_OK;
 
     SLC_TRY(slc_check_memory(piece != NULL, err, "to read strings"));
     for (uint64_t i = 0; i < self->count && status == SLC_OK; i++) {
+        if (places != NULL) {
+            /* Find the string in the part of the file in `piece`, or read another part. */
+            const bool here = places[i] >= begin && places[i] - begin < filled &&
+                              (filled - (places[i] - begin) >= RECORD_BYTES_MAX ||
+                               begin + filled == self->written);
+            at = here ? places[i] - begin : 0;
+            begin = here ? begin : places[i];
+            filled = here ? filled : 0;
+        }
         if (filled - at < RECORD_BYTES_MAX && begin + filled < self->written) {
             begin += at;
             at = 0;
-            filled = slc_min_u64(TAIL_BYTES, self->written - begin);
+            filled =
+                slc_min_u64(places != NULL ? RECORD_BYTES_MAX : TAIL_BYTES, self->written - begin);
             status = slc_file_read_at(self->files, slc_spool_fd(self->spool), "a temporary file",
                                       piece, filled, begin, err);
             if (status != SLC_OK) {

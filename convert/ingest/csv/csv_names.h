@@ -112,6 +112,18 @@ void slc_dictionary_expect(const struct slc_dictionary *dictionary,
 enum slc_status slc_dictionary_finish(struct slc_dictionary *dictionary,
                                       struct slc_error *err) SLC_NODISCARD;
 
+/* Does the same, and sorts the strings from number `first` on in the order of csv_order.h. Strings
+ * then have labels, which are their positions in this order; earlier strings have their numbers as
+ * labels. Memory: at most that of the hash table while it grows. Errors: SLC_ERR_BUDGET;
+ * SLC_ERR_UNSUPPORTED for 2^32 strings or more; SLC_ERR_IO. Cost: O(n log n) comparisons. */
+enum slc_status slc_dictionary_finish_sorted(struct slc_dictionary *dictionary,
+                                             uint64_t first,
+                                             struct slc_error *err) SLC_NODISCARD;
+/* Returns the label of every number; NULL if the dictionary is not sorted. */
+const uint32_t *slc_dictionary_labels(const struct slc_dictionary *dictionary);
+/* Returns the memory of a sorted dictionary of `count` strings. */
+uint64_t slc_dictionary_labels_bytes(uint64_t count);
+
 /* Returns the bytes of the hash table for `count` strings. While a table grows, the old table, half
  * as large, also exists. */
 uint64_t slc_dictionary_table_bytes(uint64_t count);
@@ -126,8 +138,9 @@ uint64_t slc_dictionary_count(const struct slc_dictionary *dictionary);
 /* Returns the size in bytes of the temporary file. */
 uint64_t slc_dictionary_bytes(const struct slc_dictionary *dictionary);
 
-/* Calls `each` for every string, in the order of their numbers, until a call fails. Needs:
- * slc_dictionary_finish was called. */
+/* Calls `each` for every string, in the order of their numbers or, if the dictionary is sorted, of
+ * their labels, until a call fails. Needs: slc_dictionary_finish or slc_dictionary_finish_sorted
+ * was called. */
 enum slc_status slc_dictionary_walk(
     const struct slc_dictionary *dictionary,
     enum slc_status (*each)(void *context, const char *text, size_t bytes, struct slc_error *err),

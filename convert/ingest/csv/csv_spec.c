@@ -12,7 +12,8 @@ static const struct {
     const char *name;
     enum slc_csv_rule rule;
     enum slc_time_unit unit;
-} rules[] = {{"int", SLC_CSV_INTEGER, SLC_TIME_MINUTE},
+} rules[] = {{"sorted", SLC_CSV_STRINGS, SLC_TIME_MINUTE},
+             {"int", SLC_CSV_INTEGER, SLC_TIME_MINUTE},
              {"bin", SLC_CSV_BIN, SLC_TIME_MINUTE},
              {"log", SLC_CSV_LOG, SLC_TIME_MINUTE},
              {"minute", SLC_CSV_TIME, SLC_TIME_MINUTE},
@@ -44,6 +45,7 @@ static const char *read_rule(const char *at, struct slc_csv_item *item)
         if (strncmp(at, rules[i].name, length) == 0 && at[length] == '(') {
             item->rule = rules[i].rule;
             item->unit = rules[i].unit;
+            item->sorted = rules[i].rule == SLC_CSV_STRINGS;
             return at + length + 1;
         }
     }
@@ -194,7 +196,7 @@ slc_csv_spec_parse(const char *columns, struct slc_csv_spec *spec, struct slc_er
         if (end == NULL) {
             return slc_fail_field(
                 err, SLC_ERR_USAGE, SLC_FIELD_COLUMNS,
-                "item %u of the columns, '%.60s', is neither NAME nor int(NAME), "
+                "item %u of the columns, '%.60s', is neither NAME nor sorted(NAME), int(NAME), "
                 "bin(NAME,WIDTH[,ORIGIN]), log(NAME[,BASE]), or minute, hour, weekday, day, month, "
                 "year, yearmonth, date, datehour or dateminute of (NAME); write a name with commas "
                 "or parentheses in double quotes",

@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum slc_csv_rule {
-    SLC_CSV_STRINGS, /* numbered by first appearance */
+    SLC_CSV_STRINGS, /* numbered by first appearance, unless sorted */
     SLC_CSV_INTEGER, /* the integer is the index */
     SLC_CSV_TIME,
     SLC_CSV_BIN, /* floor((x - origin) / width) in decimal arithmetic */
@@ -31,6 +31,7 @@ enum {
 struct slc_csv_item {
     enum slc_csv_rule rule;
     enum slc_time_unit unit;
+    bool sorted; /* STRINGS: numbered in the order of csv_order.h */
     /* BIN: the width and the origin are these numbers times 10^power */
     slc_i128 width, origin;
     int power;
