@@ -227,6 +227,11 @@ def refused(folder):
         check(words in messages, messages)
     _, messages = sluice("convert", text, store, "-f", "--labels", maps, "--labels", f"1={one}", "-q", status=2)
     check("two files of names for mode 1" in messages, messages)
+    pipe = os.path.join(folder, "pipe")
+    os.mkfifo(pipe)
+    _, messages = sluice("convert", text, os.path.join(folder, "u.slc"), "--labels", f"1={pipe}", "-q", status=3, timeout=30)
+    check("pipe" in messages and "not a regular file" in messages, messages)
+    os.remove(pipe)
     check(sorted(os.listdir(folder)) == before, f"leftovers: {os.listdir(folder)}")
 
 

@@ -222,6 +222,11 @@ def refused(folder):
             ("o,n\na,4611686018427387904\n", "int(n)", ("bad.csv:2:3", "2^62"), 3),
             ("o,n\na,1\n", "bin(n,1e-300)", ("bad.csv:2:3", "increase WIDTH"), 3),
             ("o,n\na,-1\n", "log(n)", ("bad.csv:2:3", "from 2.3e-308"), 3),
+            ("o,n\na,1e400\n", "log(n)", ("bad.csv:2:3", "'1e400', expected a number from 2.3e-308 to 1.8e308"), 3),
+            ("o,n\na,1e400\n", "bin(n,1)", ("bad.csv:2:3", "'1e400', expected a number within 2^52 bins"), 3),
+            ("o,n\na,x\n", "bin(n,1)", ("bad.csv:2:3", "'x', expected a number"), 3),
+            ("o,n\na,1\n".encode("utf-16-le").decode("latin-1"), "o", ("UTF-16", "without a byte order mark", "UTF-16LE"), 3),
+            ("o,n\na,1\n".encode("utf-16-be").decode("latin-1"), "o", ("UTF-16", "UTF-16BE"), 3),
             ("o,n\na,1\n", "bin(n,0)", ("item 1 of the columns", "WIDTH"), 2),
             ("o,n\na,1\n", "o,log(n,1)", ("item 2 of the columns", "BASE", "from 1.000001"), 2),
             ("o,o\na,1\n", "o", ("more than one column 'o'",), 2),
@@ -241,6 +246,12 @@ def refused(folder):
         _, messages = sluice("convert", path, os.path.join(folder, "bad.slc"), "--columns", columns, "-q", status=status)
         check(all(w in messages for w in words), f"{words}: {messages}")
         check(sorted(os.listdir(folder)) == ["bad.csv"], os.listdir(folder))
+        if words == ("bins from the lowest",):  # a dry run reports the same
+            _, again = sluice("convert", path, os.path.join(folder, "bad.slc"), "--columns", columns, "--dry-run", "--no-probe", status=status)
+            check(all(w in again for w in words), f"dry run: {words}: {again}")
+    write(folder, "bad.csv", "o,n\na,1\nb,1e400\n")
+    _, messages = sluice("convert", path, os.path.join(folder, "bad.slc"), "--columns", "o", "--value", "n", status=3)
+    check(":3:3: column n has '1e400', expected a number below 1.8e308" in messages, messages)
     for more in (("--missing", "skip"), ("--value", "n"), ("--columns", "o", "--delimiter", "ab"),
                  ("--columns", "o", "--index-base", "0")):
         sluice("convert", path, os.path.join(folder, "bad.slc"), *more, status=2)

@@ -24,10 +24,17 @@ struct opening {
     uint64_t left_bytes;
 };
 
-static bool is_consecutive(const struct slc_csv_item *item)
+enum slc_status slc_csv_check_bins(const struct slc_csv_item *item,
+                                   uint64_t span,
+                                   const char *name,
+                                   struct slc_error *err)
 {
-    return item->rule == SLC_CSV_BIN || item->rule == SLC_CSV_LOG ||
-           (item->rule == SLC_CSV_TIME && slc_time_cycle(item->unit) == 0);
+    return span <= BINS_MAX || !slc_csv_is_consecutive(item)
+               ? SLC_OK
+               : slc_fail_file(err, SLC_ERR_INPUT, name,
+                               "%s makes %" PRIu64
+                               " bins from the lowest to the highest: at most %d are supported",
+                               item->title, span, (int)BINS_MAX);
 }
 
 /* Finds a column by its name in the header or, without a header, by its number. Sets `nearest` to
@@ -373,16 +380,10 @@ static enum slc_status set_modes(struct opening *opening, struct slc_error *err)
         if (item->rule == SLC_CSV_STRINGS) {
             csv->dims[m] = slc_dictionary_count(csv->dictionaries[m]);
             opening->report->spooled_bytes += slc_dictionary_bytes(csv->dictionaries[m]);
-        } else if (is_consecutive(item)) {
+        } else if (slc_csv_is_consecutive(item)) {
             csv->lowest[m] = opening->reading.lowest[m];
             csv->dims[m] = span;
-            if (span > BINS_MAX) {
-                status =
-                    slc_fail_file(err, SLC_ERR_INPUT, opening->reading.table.name,
-                                  "%s makes %" PRIu64
-                                  " bins from the lowest to the highest: at most %d are supported",
-                                  item->title, span, (int)BINS_MAX);
-            }
+            status = slc_csv_check_bins(item, span, opening->reading.table.name, err);
         } else {
             csv->dims[m] = item->rule == SLC_CSV_TIME ? slc_time_cycle(item->unit)
                                                       : (uint64_t)opening->reading.highest[m] + 1;

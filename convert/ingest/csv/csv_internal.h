@@ -17,6 +17,20 @@ static inline bool slc_csv_is_named(const struct slc_csv_item *item, uint64_t le
     return item->rule != SLC_CSV_INTEGER || length <= SLC_CSV_NAMED_INTEGERS_MAX;
 }
 
+/* Returns true if the indices of a mode are consecutive bins, from the lowest to the highest. */
+static inline bool slc_csv_is_consecutive(const struct slc_csv_item *item)
+{
+    return item->rule == SLC_CSV_BIN || item->rule == SLC_CSV_LOG ||
+           (item->rule == SLC_CSV_TIME && slc_time_cycle(item->unit) == 0);
+}
+
+/* Checks that a mode does not have too many bins. `name` is the name of the table. Errors:
+ * SLC_ERR_INPUT. */
+enum slc_status slc_csv_check_bins(const struct slc_csv_item *item,
+                                   uint64_t span,
+                                   const char *name,
+                                   struct slc_error *err) SLC_NODISCARD;
+
 struct slc_csv {
     const struct slc_csv_spec *spec;
     const struct slc_files *files;

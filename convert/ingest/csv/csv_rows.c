@@ -67,6 +67,21 @@ parse_value(const struct slc_csv_part *part, const struct slc_csv_field *field, 
     return !field->doubled && slc_csv_value(field->text, field->bytes, value);
 }
 
+/* Returns true for a number of any size. */
+static bool is_number(const struct slc_csv_field *field)
+{
+    const char *at = field->text, *end = at + field->bytes;
+    double value;
+
+    while (at < end && *at == ' ') {
+        at++;
+    }
+    while (end > at && end[-1] == ' ') {
+        end--;
+    }
+    return !field->doubled && at < end && slc_parse_f64(at, end, &value) == end;
+}
+
 /* Parses the index of a mode. For consecutive bins, stores the bin number in two's complement. */
 static enum slc_status read_index(struct slc_csv_part *part,
                                   unsigned m,
@@ -77,7 +92,6 @@ static enum slc_status read_index(struct slc_csv_part *part,
     const struct slc_csv_item *item = &part->table->spec->items[m];
     struct slc_time time;
     int64_t bin = 0;
-    double value;
 
     switch (item->rule) {
     case SLC_CSV_INTEGER:
@@ -108,9 +122,9 @@ static enum slc_status read_index(struct slc_csv_part *part,
     default:
         if (field->doubled || !slc_csv_bin(item, field->text, field->bytes, &bin)) {
             return wrong_field(part, m, field,
-                               !slc_csv_value(field->text, field->bytes, &value) ? "a number"
+                               !is_number(field) ? "a number"
                                : item->rule == SLC_CSV_LOG
-                                   ? "a number from 2.3e-308"
+                                   ? "a number from 2.3e-308 to 1.8e308"
                                    : "a number within 2^52 bins of ORIGIN: increase WIDTH",
                                err);
         }
@@ -238,7 +252,10 @@ translate_record(struct slc_csv_part *part, unsigned count, struct slc_error *er
     if (spec->value[0] != '\0' &&
         !parse_value(part, &part->fields[table->at[spec->order]], &value)) {
         return wrong_field(part, spec->order, &part->fields[table->at[spec->order]],
-                           "a finite number", err);
+                           is_number(&part->fields[table->at[spec->order]])
+                               ? "a number below 1.8e308"
+                               : "a finite number",
+                           err);
     }
     slc_store_u64(row + table->offsets[spec->order], slc_bits_f64(value));
     part->row_count++;

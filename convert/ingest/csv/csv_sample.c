@@ -323,16 +323,17 @@ static double bin_name_bytes(const struct slc_csv_item *item, int64_t lowest, in
 }
 
 /* Estimates the size of a mode of bins: the range of bins in the sample. */
-static void estimate_bins(struct sampling *s, unsigned m)
+static enum slc_status estimate_bins(struct sampling *s, unsigned m, struct slc_error *err)
 {
     const struct slc_csv_item *item = &s->table.spec->items[m];
     struct slc_csv_mode *mode = &s->sample->modes[m];
     const unsigned cycle = item->rule == SLC_CSV_TIME ? slc_time_cycle(item->unit) : 0;
-    const bool consecutive = item->rule != SLC_CSV_INTEGER && cycle == 0;
+    const bool consecutive = slc_csv_is_consecutive(item);
     const int64_t lowest = consecutive ? s->lowest[m] : 0;
     const int64_t highest = cycle > 0 ? (int64_t)cycle - 1 : s->highest[m];
 
     mode->length = (uint64_t)highest - (uint64_t)lowest + 1;
+    SLC_TRY(slc_csv_check_bins(item, mode->length, s->table.name, err));
     mode->named = slc_csv_is_named(item, mode->length);
     mode->least = mode->length;
     mode->most = mode->length;
@@ -341,6 +342,7 @@ static void estimate_bins(struct sampling *s, unsigned m)
     for (uint32_t i = 0; i < s->sample->row_count; i++) {
         s->sample->coords[m][i] -= (uint64_t)lowest;
     }
+    return SLC_OK;
 }
 
 /* Estimates the size of a mode of strings, which is at most the number of rows. */
@@ -394,7 +396,7 @@ static enum slc_status estimate_columns(struct sampling *s, struct slc_error *er
             estimate_strings(s, m, times, times * (double)(s->rows - s->skipped));
             status = number_strings(s, m, err);
         } else {
-            estimate_bins(s, m);
+            status = estimate_bins(s, m, err);
         }
     }
     return status;

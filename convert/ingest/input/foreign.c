@@ -78,6 +78,24 @@ static bool is_json(const unsigned char *head, size_t bytes)
     return skip_to(head, bytes, blanks, &at) == ':';
 }
 
+/* Returns true if the input begins with ASCII characters of two bytes each, of which byte `zero` (0
+ * or 1) is 0, as in UTF-16 without a byte order mark. */
+static bool is_wide_text(const unsigned char *head, size_t bytes, unsigned zero)
+{
+    enum { CHARACTERS = 4 };
+
+    for (size_t i = 0; i < CHARACTERS && 2 * i + 1 < bytes; i++) {
+        const unsigned char character = head[2 * i + 1 - zero];
+
+        if (head[2 * i + zero] != 0 ||
+            (character < ' ' && strchr("\r\n\t", (char)character) == NULL) || character > '~' ||
+            character == 0) {
+            return false;
+        }
+    }
+    return bytes >= 2 * CHARACTERS;
+}
+
 static const char *foreign_format(const unsigned char *head, size_t bytes, bool json)
 {
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
@@ -90,6 +108,14 @@ static const char *foreign_format(const unsigned char *head, size_t bytes, bool 
         return has(head, bytes, "[Content_Types].xml") || has(head, bytes, "xl/")
                    ? "an Excel file (.xlsx)" AS_TABLE
                    : "a ZIP archive; unpack it first (unzip)";
+    }
+    if (is_wide_text(head, bytes, 1)) {
+        return "a UTF-16 text without a byte order mark; convert it to UTF-8 (iconv -f UTF-16LE -t "
+               "UTF-8)";
+    }
+    if (is_wide_text(head, bytes, 0)) {
+        return "a UTF-16 text without a byte order mark; convert it to UTF-8 (iconv -f UTF-16BE -t "
+               "UTF-8)";
     }
     return json && is_json(head, bytes) ? "a JSON file" AS_TABLE : NULL;
 }

@@ -53,7 +53,15 @@ static enum slc_status look_at(struct slc_name_maps *maps, unsigned mode, struct
     struct slc_input_info info;
     struct slc_input *input;
     uint64_t numbers[4] = {maps->identity, mode, 0, 0};
+    struct slc_file_stat stat;
 
+    /* A pipe would be empty, or its end would be waited for, when the names are read. */
+    if (maps->files->stat_path(maps->files->self, maps->path[mode], &stat) >= 0 &&
+        stat.kind == 'o') {
+        return slc_fail_file(err, SLC_ERR_INPUT, maps->path[mode],
+                             "not a regular file: names are read more than once, so save them in a "
+                             "file");
+    }
     SLC_TRY(slc_input_open(maps->files, maps->path[mode], &input, err));
     slc_input_info(input, &info);
     /* Upper bound of the number of names: one per byte, or 16 per compressed byte. */
