@@ -78,7 +78,6 @@ static enum slc_status write_buffer(struct stream *stream, struct slc_error *err
 
 static char *format_row(char *out,
                         const struct export *export,
-                        struct index_range *range,
                         const struct slc_tile_view *tile,
                         const struct slc_chunk_view *chunk,
                         uint32_t i)
@@ -89,14 +88,44 @@ static char *format_row(char *out,
         const uint64_t index =
             slc_input_number(&export->numbers, mode, tile->corner[mode] + chunk->offset[mode][i]);
 
-        range->least[mode] = slc_min_u64(range->least[mode], index);
-        range->most[mode] = slc_max_u64(range->most[mode], index);
         out += slc_format_u64(out, index + export->options->index_base);
         *out++ = ' ';
     }
     out += slc_format_f64(out, values[i]);
     *out++ = '\n';
     return out;
+}
+
+/* Extends a range by the indices of a chunk. Cost: much less than that of formatting them. */
+static void extend_range(const struct export *export,
+                         struct index_range *range,
+                         const struct slc_tile_view *tile,
+                         const struct slc_chunk_view *chunk)
+{
+    for (unsigned mode = 0; mode < tile->order; mode++) {
+        const uint32_t *offset = chunk->offset[mode];
+        const uint64_t corner = tile->corner[mode];
+        uint64_t least = range->least[mode], most = range->most[mode];
+        uint32_t low = UINT32_MAX, high = 0;
+
+        if (export->numbers.modes[mode].label != NULL) {
+            for (uint32_t i = 0; i < chunk->nnz; i++) {
+                const uint64_t index = slc_input_number(&export->numbers, mode, corner + offset[i]);
+
+                least = slc_min_u64(least, index);
+                most = slc_max_u64(most, index);
+            }
+        } else {
+            for (uint32_t i = 0; i < chunk->nnz; i++) {
+                low = offset[i] < low ? offset[i] : low;
+                high = offset[i] > high ? offset[i] : high;
+            }
+            least = slc_min_u64(least, corner + low);
+            most = slc_max_u64(most, corner + high);
+        }
+        range->least[mode] = least;
+        range->most[mode] = most;
+    }
 }
 
 static enum slc_status
@@ -113,10 +142,13 @@ format_tile(struct stream *stream, struct slc_tile_view *tile, struct slc_error 
         if (status != SLC_OK || chunk.nnz == 0) {
             return status;
         }
+        if (!export->options->header) {
+            extend_range(export, stream->range, tile, &chunk);
+        }
         for (uint32_t i = 0; i < chunk.nnz; i++) {
             char *row = stream->buffer + stream->used;
 
-            stream->used += (size_t)(format_row(row, export, stream->range, tile, &chunk, i) - row);
+            stream->used += (size_t)(format_row(row, export, tile, &chunk, i) - row);
             if (stream->used > limit) {
                 status = write_buffer(stream, err);
                 SLC_TRY(status);

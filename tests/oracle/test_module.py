@@ -195,6 +195,9 @@ def tables(folder):
     for null in ("bob,no", ["no", "bob"]):
         tensor = sluice.convert(text, store, columns="who", value="n", missing="skip", null=null, overwrite=True)
         check(list(tensor.labels(0)) == ["ann"], tensor.labels(0))
+    frame = {"m": np.array(["10", "2", "1", "NULL", "12"]), "v": np.array([1.0, 2, 3, 4, 5])}
+    tensor = sluice.convert(frame, store, columns="sorted(m)", value_column="v", missing="skip", null="NULL", overwrite=True)
+    check(list(tensor.labels(0)) == ["1", "2", "10", "12"] and tensor.nnz == 4, tensor.labels(0))
     fails(sluice.UsageError, "not one of auto", sluice.convert, text, store, value="n")
     names = os.path.join(folder, "users.map")
     with open(names, "w") as file:

@@ -362,6 +362,22 @@ def refused(function, *args, **keywords):
     return False
 
 
+def duplicates(folder):
+    """Arrays with equal coordinates: each policy; a mean is not appended to a store of means."""
+    coords, values = [[0, 1, 0, 2, 0], [1, 1, 1, 0, 1]], [3.0, 5.0, -1.0, 2.0, 0.5]
+    for policy, want in (("sum", 2.5), ("mean", 2.5 / 3), ("min", -1), ("max", 3), ("keep-first", 3), ("keep-last", 0.5)):
+        tensor = sluice.convert(coords, os.path.join(folder, "d.slc"), values, duplicates=policy, value="f64", overwrite=True)
+        check(tensor.nnz == 3 and abs(tensor.norm - np.sqrt(want**2 + 25 + 4)) < 1e-12, f"{policy}: {tensor.norm}")
+    more = os.path.join(folder, "more.tns")
+    with open(more, "w") as file:
+        file.write("1 2 1\n")
+    try:
+        tensor.append(more, duplicates="mean")
+        check(False, "appended to a store with duplicates")
+    except sluice.InputError as error:
+        check("convert all inputs together" in str(error), str(error))
+
+
 def small(folder):
     generator = np.random.default_rng(3)
     return sluice.convert(generator.integers(0, 20, (3, 300)), os.path.join(folder, "in.slc"), generator.random(300))
@@ -414,6 +430,7 @@ run([
     ("appended nonzeros bring their names", named),
     ("layouts move to other folders", striped),
     ("exports are the command's", exported),
+    ("policies for duplicates", duplicates),
     ("options are keywords and fields", parity),
     ("all faults of a store", damaged),
     ("a progress callback ends a call", wanted_no_more),

@@ -4,6 +4,7 @@
 #include "base/thread/team.h"
 #include "convert/ingest/csv/csv_index.h"
 #include "convert/ingest/csv/csv_names.h"
+#include "convert/ingest/csv/csv_order.h"
 #include "convert/ingest/csv/csv_record.h"
 #include "convert/ingest/csv/csv_remember.h"
 #include "convert/ingest/csv/csv_spec.h"
@@ -277,6 +278,34 @@ static void test_remembered(void)
     spec.items[3].title[9] = '(';
     slc_csv_remember(&spec, found, text);
     CU_ASSERT_STRING_EQUAL(text, "");
+}
+
+static int sign_of(int number)
+{
+    return (number > 0) - (number < 0);
+}
+
+/* All pairs of strings that are listed in their order, and prefixes that agree with it. */
+static void test_order(void)
+{
+    static const char *const listed[] = {
+        "-1e300", "-3",      "-0",      "0",       "00",     "0.0",     "2.5",       "007",
+        "7",      "10",      "1e2",     "1e300",   "",       " ",       "#",         "1e999",
+        "2023-1", "2023-9",  "2023-10", "A",       "a",      "a!",      "a0",        "a00",
+        "a9",     "a10",     "a10b",    "a10b2",   "a10b10", "a:",      "abcdefgh1", "abcdefgh9",
+        "week",   "week 09", "week 9",  "week 10", "z",      "\xc3\xa4"};
+
+    for (size_t i = 0; i < SLC_COUNT(listed); i++) {
+        for (size_t k = 0; k < SLC_COUNT(listed); k++) {
+            const char *a = listed[i], *b = listed[k];
+            const uint64_t prefix_a = slc_csv_order_prefix(a, strlen(a));
+            const uint64_t prefix_b = slc_csv_order_prefix(b, strlen(b));
+
+            CU_ASSERT_EQUAL_FATAL(sign_of(slc_csv_order(a, strlen(a), b, strlen(b))),
+                                  (i > k) - (i < k));
+            CU_ASSERT_FATAL(i >= k || prefix_a <= prefix_b);
+        }
+    }
 }
 
 /* Returns the bin of a number's text; INT64_MIN if it has none. */
@@ -559,6 +588,7 @@ static const struct slc_test tests[] = {
     {"items of --columns", test_specs},
     {"columns stored in a store", test_remembered},
     {"bins of numbers", test_bins},
+    {"order of strings", test_order},
     {"records", test_records},
     {"a dictionary larger than its memory", test_dictionary},
     {"cuts", test_cuts},
