@@ -485,7 +485,8 @@ static void set_outcome(const struct slc_run_record *record, struct slc_cp_resul
     }
 }
 
-enum slc_status api_record_load(const char *folder,
+enum slc_status api_record_load(const struct slc_files *files,
+                                const char *folder,
                                 struct slc_cp_result *result,
                                 char **ret_text,
                                 struct slc_error *err)
@@ -498,8 +499,7 @@ enum slc_status api_record_load(const char *folder,
     enum slc_status status =
         record == NULL || path == NULL
             ? slc_fail(&fault, SLC_ERR_MEMORY, "no memory for the record of a run")
-            : slc_file_load(slc_files_system(), path, SLC_RUN_RECORD_MAX_BYTES, &loaded, &bytes,
-                            &fault);
+            : slc_file_load(files, path, SLC_RUN_RECORD_MAX_BYTES, &loaded, &bytes, &fault);
 
     if (status == SLC_OK && memchr(loaded, '\0', bytes) != NULL) {
         status = slc_fail(&fault, SLC_ERR_INPUT, "run.json contains a zero byte and is not a text");

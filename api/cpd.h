@@ -62,7 +62,8 @@ char *api_record_make(const struct api_record_facts *facts);
  * iterations and reason of *result to those of the record. Both stay unchanged if there is no
  * record, or if the record is malformed or its mode sizes differ from the factors. Errors:
  * SLC_ERR_IO, SLC_ERR_MEMORY. */
-enum slc_status api_record_load(const char *folder,
+enum slc_status api_record_load(const struct slc_files *files,
+                                const char *folder,
                                 struct slc_cp_result *result,
                                 char **ret_text,
                                 struct slc_error *err) SLC_NODISCARD;

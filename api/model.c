@@ -41,7 +41,8 @@ static enum slc_status create_weights(struct slc_cp_result *result, struct slc_e
 }
 
 /* Loads weights and factors from a folder. The factors must have `order` modes of sizes `dims`. */
-static enum slc_status load_model(unsigned order,
+static enum slc_status load_model(const struct slc_files *files,
+                                  unsigned order,
                                   const uint64_t *dims,
                                   double norm,
                                   const char *folder,
@@ -50,26 +51,32 @@ static enum slc_status load_model(unsigned order,
 {
     bool found = false;
 
-    SLC_TRY(slc_model_read(NULL, folder, SLC_F64, order, dims, SLC_MAX_ORDER, &result->rank,
+    SLC_TRY(slc_model_read(files, folder, SLC_F64, order, dims, SLC_MAX_ORDER, &result->rank,
                            result->factors, err));
     result->order = order;
     set_unknown(result, norm);
     SLC_TRY(create_weights(result, err));
-    return slc_model_read_lambda(NULL, folder, result->rank, result->lambda, &found, err);
+    return slc_model_read_lambda(files, folder, result->rank, result->lambda, &found, err);
 }
 
 /* Loads weights and factors of any shape from a folder. */
-static enum slc_status
-load_folder(const char *folder, struct sluice_model *model, struct slc_error *err)
+static enum slc_status load_folder(const struct slc_files *files,
+                                   const char *folder,
+                                   struct sluice_model *model,
+                                   struct slc_error *err)
 {
     struct slc_run_folder *run = slc_calloc(1, sizeof *run);
     enum slc_status status =
-        run == NULL ? no_memory(err) : slc_run_folder_read(NULL, folder, run, err);
+        run == NULL ? no_memory(err) : slc_run_folder_read(files, folder, run, err);
 
-    SLC_THEN(status, load_model(run->order, run->dims, (double)NAN, folder, &model->result, err));
+    SLC_THEN(status, load_model(run->files, run->order, run->dims, (double)NAN, folder,
+                                &model->result, err));
     if (status == SLC_OK) {
         memcpy(model->dialect, run->record.dialect, sizeof model->dialect);
         model->index_base = run->record.index_base;
+    }
+    if (run != NULL) {
+        slc_run_folder_close(run);
     }
     slc_free(run);
     return status;
@@ -82,6 +89,9 @@ enum sluice_status sluice_model_load(const struct sluice_store *store,
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     const struct slc_manifest *manifest = store != NULL ? &store->store.manifest : NULL;
+    const struct slc_files *files = slc_files_system();
+    struct slc_error unheld = SLC_ERROR_INIT;
+    struct slc_held_folder *held = NULL;
     struct sluice_model *model = NULL;
     enum slc_status status = api_need_path(folder, "folder", err);
 
@@ -89,11 +99,16 @@ enum sluice_status sluice_model_load(const struct sluice_store *store,
         model = slc_calloc(1, sizeof *model);
         status = model != NULL ? SLC_OK : no_memory(err);
     }
+    if (status == SLC_OK && slc_model_hold(NULL, folder, &held, &unheld) == SLC_OK) {
+        files = slc_held_folder_files(held);
+    }
+    /* Without the folder, these calls report what is missing. */
     SLC_THEN(status, manifest != NULL
-                         ? load_model(manifest->order, manifest->dims,
+                         ? load_model(files, manifest->order, manifest->dims,
                                       sqrt(manifest->sum_of_squares), folder, &model->result, err)
-                         : load_folder(folder, model, err));
-    SLC_THEN(status, api_record_load(folder, &model->result, &model->record, err));
+                         : load_folder(files, folder, model, err));
+    SLC_THEN(status, api_record_load(files, folder, &model->result, &model->record, err));
+    slc_held_folder_close(held);
     if (status != SLC_OK) {
         sluice_model_destroy(model);
         return api_return(status, err, ret_err);

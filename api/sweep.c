@@ -203,6 +203,7 @@ static enum slc_status make_sweep(struct sweep *sweep,
                                   struct slc_error *err)
 {
     const struct slc_sweep_options options = {
+        .files = sweep->store->store.files,
         .store = sweep->store->store.path,
         .folder = folder,
         .ranks = ranks,

@@ -48,7 +48,7 @@ static enum slc_status open_factors(struct exported *exported, struct slc_error 
         char *path = slc_run_folder_factor(exported->options->run, n);
 
         status = path == NULL ? no_memory(err)
-                              : slc_npy_rows_open(exported->files, path, run->dims[n], run->rank,
+                              : slc_npy_rows_open(run->files, path, run->dims[n], run->rank,
                                                   &model->files[n], err);
         slc_free(path);
     }
@@ -232,6 +232,7 @@ static void close_all(struct exported *exported)
     for (unsigned n = 0; n < SLC_MAX_ORDER && exported->options->model == NULL; n++) {
         slc_npy_rows_close(exported->model.files[n]);
     }
+    slc_run_folder_close(&exported->run);
     slc_free(exported);
 }
 

@@ -66,6 +66,7 @@ static enum slc_status parse_record(const struct slc_report_options *options,
 
 /* Loads the record in the file `name` of the folder. */
 static enum slc_status load_record(const struct slc_report_options *options,
+                                   const struct slc_files *files,
                                    const char *name,
                                    json_t **record,
                                    struct slc_error *err)
@@ -74,9 +75,8 @@ static enum slc_status load_record(const struct slc_report_options *options,
     void *text = NULL;
     uint64_t bytes = 0;
     enum slc_status status =
-        path == NULL
-            ? slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a record")
-            : slc_file_load(slc_files_system(), path, SLC_RUN_RECORD_MAX_BYTES, &text, &bytes, err);
+        path == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a record")
+                     : slc_file_load(files, path, SLC_RUN_RECORD_MAX_BYTES, &text, &bytes, err);
 
     if (status == SLC_OK) {
         status = parse_record(options, text, bytes, record, err);
@@ -105,7 +105,7 @@ static enum slc_status read_folder(struct run_report *report, struct slc_error *
         SLC_TRY(slc_run_folder_read(NULL, folder, &report->run, err));
     }
     if (report->run.recorded) {
-        SLC_TRY(load_record(report->options, "run.json", &report->record, err));
+        SLC_TRY(load_record(report->options, report->run.files, "run.json", &report->record, err));
     }
     if (saved) {
         SLC_TRY(slc_saved_run_read(folder, false, &report->checkpoint, err));
@@ -179,13 +179,15 @@ static enum slc_status find_mode(struct run_report *report, unsigned n, struct s
     const struct slc_report_options *options = report->options;
     const struct slc_run_page *page = &report->page;
     char *path = options->folder != NULL ? slc_run_folder_factor(options->folder, n) : NULL;
-    struct slc_top_rows_query query = {.factor.path = path,
+    struct slc_top_rows_query query = {.factor.files = report->run.files,
+                                       .factor.path = path,
                                        .factor.length = report->run.dims[n],
                                        .factor.rank = report->run.rank,
                                        .columns = page->components,
                                        .column_count = page->component_count,
                                        .rows = page->row_counts[n]};
-    struct slc_column_bands bands = {.factor.path = path,
+    struct slc_column_bands bands = {.factor.files = report->run.files,
+                                     .factor.path = path,
                                      .factor.length = report->run.dims[n],
                                      .factor.rank = report->run.rank,
                                      .columns = page->components,
@@ -281,6 +283,7 @@ report_run(const struct slc_report_options *options, uint64_t *ret_bytes, struct
     json_decref(report->record);
     json_decref(report->checkpoint);
     slc_run_names_close(&report->names);
+    slc_run_folder_close(&report->run);
     slc_buffer_destroy(&report->memory);
     slc_free(report);
     return status;
@@ -302,7 +305,7 @@ static enum slc_status read_best(const struct slc_report_options *options,
     }
     slc_sweep_suggest(record, &suggestion);
     (void)snprintf(name, sizeof name, "%s/run.json", suggestion.folder);
-    enum slc_status status = load_record(options, name, best, &fault);
+    enum slc_status status = load_record(options, slc_files_system(), name, best, &fault);
     if (status == SLC_ERR_INPUT || fault.system_errno == ENOENT || fault.system_errno == ENOTDIR) {
         return SLC_OK;
     }

@@ -232,7 +232,8 @@ static bool is_compared(struct sweep *sweep, uint32_t rank)
 static enum slc_status finish_rank(struct sweep *sweep, uint32_t rank, struct slc_error *err)
 {
     const struct slc_sweep_options *options = sweep->options;
-    const struct slc_sweep_comparison comparison = {.store = options->store,
+    const struct slc_sweep_comparison comparison = {.files = options->files,
+                                                    .store = options->store,
                                                     .folder = sweep->options->folder,
                                                     .consistency = options->consistency,
                                                     .memory_bytes = options->memory_bytes,

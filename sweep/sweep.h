@@ -26,8 +26,9 @@ struct slc_sweep_job {
 };
 
 struct slc_sweep_options {
-    const char *store;  /* path of the store */
-    const char *folder; /* folder of the sweep; at most 1023 bytes */
+    const struct slc_files *files; /* operations for the store, such as those of an open store */
+    const char *store;             /* path of the store */
+    const char *folder;            /* folder of the sweep; at most 1023 bytes */
     const uint32_t *ranks;
     unsigned rank_count;
     uint64_t runs; /* number of runs per rank */

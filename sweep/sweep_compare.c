@@ -306,7 +306,7 @@ enum slc_status slc_sweep_compare_rank(const struct slc_sweep_comparison *compar
                               "a sweep has at most %d ranks: use another folder",
                               SLC_SWEEP_RANKS_MAX);
     }
-    SLC_TRY(slc_store_open_within(slc_files_system(), comparison->store, budget, &store, err));
+    SLC_TRY(slc_store_open_within(comparison->files, comparison->store, budget, &store, err));
     comparing.store = &store;
     result->best_seed = slc_sweep_record_best(record, rank)->seed;
     result->note[0] = '\0';

@@ -265,7 +265,7 @@ enum slc_status slc_export_forecast(const struct slc_export_options *options,
     SLC_TRY(slc_store_open_within(export.files, options->store, budget, &export.store, err));
     enum slc_status status = divide_memory(&export, &text_bytes, err);
     if (status == SLC_OK && seconds > 0) {
-        status = slc_store_trial(export.files, export.store.reader, seconds, NULL, &trial, err);
+        status = slc_store_trial(export.store.reader, seconds, NULL, &trial, err);
     }
     if (status == SLC_OK) {
         const struct slc_layout_info *info = slc_reader_info(export.store.reader);
@@ -315,7 +315,7 @@ static enum slc_status open_export(struct export *export, struct slc_error *err)
         SLC_TRY(slc_decoder_create(info, SLC_F64, &export->decoders[i], err));
     }
     SLC_TRY(slc_buffer_create(&export->block, info->max_block_bytes, SLC_PAGES_SMALL, err));
-    SLC_TRY(slc_block_file_open(export->files, slc_reader_path(export->store.reader),
+    SLC_TRY(slc_block_file_open(export->store.files, slc_reader_path(export->store.reader),
                                 "opening the block file", &export->file, err));
     return slc_text_output_open(&export->text, export->files, options->output, options->overwrite,
                                 export->workers, text_bytes, err);

@@ -283,8 +283,7 @@ static enum slc_status forecast_lists(struct lists *lists,
 
     SLC_THEN(status, estimate_memory(lists, &file, forecast, err));
     if (status == SLC_OK && seconds > 0) {
-        status =
-            slc_store_trial(lists->store.files, lists->store.reader, seconds, NULL, &trial, err);
+        status = slc_store_trial(lists->store.reader, seconds, NULL, &trial, err);
     }
     if (status == SLC_OK) {
         const double nnz = (double)lists->store.manifest.nnz;

@@ -155,8 +155,7 @@ static enum slc_status try_blocks(struct work *work, double seconds, struct slc_
     return status;
 }
 
-enum slc_status slc_store_trial(const struct slc_files *files,
-                                const struct slc_reader *reader,
+enum slc_status slc_store_trial(const struct slc_reader *reader,
                                 double seconds,
                                 struct slc_store_sample *sample,
                                 struct slc_store_trial *trial,
@@ -168,8 +167,8 @@ enum slc_status slc_store_trial(const struct slc_files *files,
     if (slc_reader_info(reader)->max_block_bytes > BLOCK_BYTES_MOST) {
         return SLC_OK;
     }
-    SLC_TRY(slc_block_file_open(files, slc_reader_path(reader), "opening the block file",
-                                &work.file, err));
+    SLC_TRY(slc_block_file_open(slc_reader_files(reader), slc_reader_path(reader),
+                                "opening the block file", &work.file, err));
     enum slc_status status = try_blocks(&work, seconds, err);
     if (status == SLC_OK && work.nnz > 0) {
         trial->nnz = work.nnz;

@@ -28,8 +28,7 @@ struct slc_store_sample {
  * Reads at least one block, unless blocks are larger than 64 MiB; then it reads none. `sample` (may
  * be NULL) receives at most `capacity` nonzeros. Memory: one block and one decoder. Errors:
  * SLC_ERR_DAMAGED, SLC_ERR_IO, SLC_ERR_MEMORY. */
-enum slc_status slc_store_trial(const struct slc_files *files,
-                                const struct slc_reader *reader,
+enum slc_status slc_store_trial(const struct slc_reader *reader,
                                 double seconds,
                                 struct slc_store_sample *sample,
                                 struct slc_store_trial *trial,

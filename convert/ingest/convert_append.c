@@ -314,8 +314,7 @@ enum slc_status slc_conversion_forecast_old(struct slc_conversion *c, struct slc
     struct slc_convert_forecast *f = c->forecast;
     struct slc_store_trial trial;
 
-    SLC_TRY(
-        slc_store_trial(c->options->files, a->push.store.reader, TRIAL_SECONDS, NULL, &trial, err));
+    SLC_TRY(slc_store_trial(a->push.store.reader, TRIAL_SECONDS, NULL, &trial, err));
     f->old_bytes = info->file_bytes;
     f->old_seconds = trial.decode_seconds * (double)f->old_nnz / f->workers;
     if (f->old_nnz > 0) {

@@ -246,11 +246,12 @@ static enum slc_status is_whole(const struct slc_builder_options *options,
     status = slc_store_open_within(files, folder, options->memory_bytes, store, &fault);
     *whole = status == SLC_OK;
     for (unsigned i = 0; i < store->manifest.permutation_count && *whole; i++) {
-        const int fd = store->permutation_fds[i] - 1;
+        char *path = slc_path_join(folder, store->manifest.permutations[i].file);
         struct slc_file_stat stat;
 
-        *whole = fd >= 0 && files->stat_fd(files->self, fd, &stat) >= 0 && stat.kind == 'f' &&
-                 stat.bytes == store->manifest.permutations[i].file_bytes;
+        *whole = path != NULL && files->stat_path(files->self, path, &stat) >= 0 &&
+                 stat.kind == 'f' && stat.bytes == store->manifest.permutations[i].file_bytes;
+        slc_free(path);
     }
     if (status == SLC_OK) {
         report_store(store, report);

@@ -217,7 +217,7 @@ static enum slc_status prepare_build(struct reshaping *r,
                                         .relabel = options->relabel,
                                         .max_temp = options->max_temp};
 
-    slc_names_carry_init(&r->names, options->files, options->store, &r->push.store.manifest);
+    slc_names_carry_init(&r->names, r->push.store.files, options->store, &r->push.store.manifest);
     r->names.stop = options->stop;
     memcpy(r->names.modes, r->modes, r->report->order * sizeof r->modes[0]);
     r->names.ranges = options->keep_indices ? NULL : r->ranges;

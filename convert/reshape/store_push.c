@@ -97,7 +97,7 @@ enum slc_status slc_store_push_try(struct slc_store_push *push,
                                    struct slc_error *err)
 {
     SLC_TRY(read_labels(push, err));
-    SLC_TRY(slc_store_trial(push->store.files, push->store.reader, seconds, sample, trial, err));
+    SLC_TRY(slc_store_trial(push->store.reader, seconds, sample, trial, err));
     for (unsigned n = 0; n < push->info->order; n++) {
         const uint32_t *label = push->labels[n].label;
 

@@ -502,7 +502,7 @@ static enum slc_status contract_store(struct slc_contract_run *c, struct slc_err
     SLC_TRY(status);
     find_used(c);
     if (c->options->names && c->job.kept_count > 0) {
-        slc_names_carry_init(&c->names, c->options->files, c->store.path, &c->store.manifest);
+        slc_names_carry_init(&c->names, c->store.files, c->store.path, &c->store.manifest);
         c->names.stop = c->options->stop;
         memcpy(c->names.modes, c->job.kept_mode, c->job.kept_count * sizeof c->names.modes[0]);
     }

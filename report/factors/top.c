@@ -101,7 +101,7 @@ static enum slc_status find_mode(const struct slc_top_options *options,
                                  struct slc_error *err)
 {
     const unsigned mode = top->modes[i];
-    struct slc_top_rows_query query = {.factor.files = options->files,
+    struct slc_top_rows_query query = {.factor.files = top->run.files,
                                        .factor.length = top->run.dims[mode],
                                        .factor.rank = top->run.rank,
                                        .columns = top->components,
@@ -167,6 +167,7 @@ void slc_top_destroy(struct slc_top *top)
 {
     if (top != NULL) {
         slc_run_names_close(&top->names);
+        slc_run_folder_close(&top->run);
         slc_buffer_destroy(&top->memory);
         slc_free(top);
     }

@@ -23,6 +23,7 @@
 #define FREE_INDEX_BYTES (UINT64_C(8) << 20)
 
 struct slc_reader {
+    const struct slc_files *files;
     char *path;
     struct slc_file_header header;
     struct slc_buffer index; /* as stored in the file, including padding */
@@ -329,7 +330,8 @@ enum slc_status slc_reader_open_within(const struct slc_files *files,
         slc_free(opened);
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the reader of %s", path);
     }
-    enum slc_status status = open_header(files, path, &file, &opened->header, err);
+    opened->files = slc_files_or_system(files);
+    enum slc_status status = open_header(opened->files, path, &file, &opened->header, err);
     if (status == SLC_OK) {
         need = memory_bytes_of(path, &opened->header);
         if (need > slc_max_u64(memory_bytes, FREE_INDEX_BYTES)) {
@@ -375,6 +377,11 @@ const struct slc_layout_info *slc_reader_info(const struct slc_reader *reader)
 const char *slc_reader_path(const struct slc_reader *reader)
 {
     return reader->path;
+}
+
+const struct slc_files *slc_reader_files(const struct slc_reader *reader)
+{
+    return reader->files;
 }
 
 void slc_reader_entry(const struct slc_reader *reader,

@@ -30,9 +30,10 @@ struct slc_reader;
 
 /* Opens a block file and validates header, closing page and index. Memory: the index, 88 + 16 N
  * bytes per block, and 32 bytes per block for the partitions of sorted-n.
- * `files` may be NULL; `path` is copied. Ownership: release with slc_reader_close, which accepts
- * NULL. Errors: SLC_ERR_IO; SLC_ERR_FORMAT (not a block file); SLC_ERR_UNSUPPORTED (newer version,
- * unknown reserved bits); SLC_ERR_DAMAGED (wrong checksum, size or count) with file and offset. */
+ * `files` may be NULL and is borrowed until the reader is closed; `path` is copied. Ownership:
+ * release with slc_reader_close, which accepts NULL. Errors: SLC_ERR_IO; SLC_ERR_FORMAT (not a
+ * block file); SLC_ERR_UNSUPPORTED (newer version, unknown reserved bits); SLC_ERR_DAMAGED (wrong
+ * checksum, size or count) with file and offset. */
 enum slc_status slc_reader_open(const struct slc_files *files,
                                 const char *path,
                                 struct slc_reader **reader,
@@ -49,6 +50,8 @@ void slc_reader_close(struct slc_reader *reader);
 
 const struct slc_layout_info *slc_reader_info(const struct slc_reader *reader);
 const char *slc_reader_path(const struct slc_reader *reader);
+/* Returns the table of file operations with which the file was opened. */
+const struct slc_files *slc_reader_files(const struct slc_reader *reader);
 /* Decodes the index entry of block number `block` < block_count. */
 void slc_reader_entry(const struct slc_reader *reader,
                       uint64_t block,

@@ -169,7 +169,7 @@ enum slc_status slc_block_file_open(const struct slc_files *files,
     uint8_t magic[8] = {0};
     struct slc_file_stat stat;
     enum slc_status status = SLC_OK;
-    int rc, fd = opened.files->open(opened.files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
+    int rc, fd = slc_file_open(opened.files, path, SLC_OPEN_PLAIN);
 
     SLC_TRY(slc_check_call(fd, err, path, "%s", what));
     opened.parts[0] = (struct slc_block_part){slc_strdup(path), fd};

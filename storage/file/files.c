@@ -20,13 +20,12 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-static int system_open(void *self, const char *path, int flags, mode_t mode)
+static int open_file(int folder, const char *path, int flags, mode_t mode)
 {
     int fd;
 
-    (void)self;
     do {
-        fd = open(path, flags | O_CLOEXEC, mode);
+        fd = openat(folder, path, flags | O_CLOEXEC, mode);
     } while (fd < 0 && errno == EINTR);
     if (fd < 0) {
         return -errno;
@@ -37,6 +36,32 @@ static int system_open(void *self, const char *path, int flags, mode_t mode)
         (void)fcntl(fd, F_SETFL, flags & O_DIRECT);
     }
     return fd;
+}
+
+static int system_open(void *self, const char *path, int flags, mode_t mode)
+{
+    (void)self;
+    return open_file(AT_FDCWD, path, flags, mode);
+}
+
+static int system_open_at(void *self, int folder, const char *path, int flags)
+{
+    (void)self;
+    return open_file(folder, path, flags, 0);
+}
+
+static int system_open_again(void *self, int fd, int flags)
+{
+    char link[40];
+
+    (void)self;
+    if (flags == 0) {
+        const int again = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+        return again < 0 ? -errno : again;
+    }
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    return open_file(AT_FDCWD, link, flags, 0);
 }
 
 static int system_close(void *self, int fd)
@@ -387,6 +412,8 @@ const struct slc_files *slc_files_system(void)
     static const struct slc_files table = {
         .self = NULL,
         .open = system_open,
+        .open_at = system_open_at,
+        .open_again = system_open_again,
         .close = system_close,
         .read_at = system_read_at,
         .read = system_read,

@@ -30,9 +30,20 @@ struct slc_file_stat {
     int64_t born_ns;
 };
 
+struct slc_held_folder;
+
 struct slc_files {
     void *self;
+    /* Folder below which slc_file_open opens files by descriptor (storage/file/held_folder.h); NULL
+     * if there is none, as in the table of the operating system. */
+    struct slc_held_folder *held;
     int (*open)(void *self, const char *path, int flags, mode_t mode);
+    /* Opens a file for reading; a relative path starts at the open folder `folder` (openat). */
+    int (*open_at)(void *self, int folder, const char *path, int flags);
+    /* Returns another descriptor of the open file `fd`, wherever its name is now. With flags 0,
+     * both descriptors share one open file; otherwise the file is opened again with these flags,
+     * which returns -ENOENT if /proc is not mounted. */
+    int (*open_again)(void *self, int fd, int flags);
     int (*close)(void *self, int fd);
     int64_t (*read_at)(void *self, int fd, void *data, uint64_t bytes, uint64_t offset);
     int64_t (*read)(void *self, int fd, void *data, uint64_t bytes); /* for pipes */
@@ -93,6 +104,11 @@ const struct slc_files *slc_files_or_system(const struct slc_files *files);
  * that would be lost otherwise. Errors: SLC_ERR_IO. */
 enum slc_status slc_check_open_files(struct slc_error *err) SLC_NODISCARD;
 
+/* Opens a file for reading (O_RDONLY is implied) and returns its descriptor or a negated errno. If
+ * the table has a held folder, files below this folder are opened through its descriptor, and files
+ * that it keeps open are not opened by name again. */
+int slc_file_open(const struct slc_files *files, const char *path, int flags);
+
 /* Reads exactly `bytes` bytes at `offset`. Errors: SLC_ERR_IO; SLC_ERR_DAMAGED, with the offset, if
  * the file ends early. */
 enum slc_status slc_file_read_at(const struct slc_files *files,
@@ -114,7 +130,8 @@ enum slc_status slc_file_write_at(const struct slc_files *files,
 
 /* Opens a second descriptor of the open file `fd` for direct I/O, which bypasses the page cache and
  * so is faster. *direct_fd is -1 if the system does not report that direct I/O in whole pages is
- * supported; transfers then use the page cache. Errors: SLC_ERR_IO. */
+ * supported, or cannot open the file again; transfers then use the page cache. Errors:
+ * SLC_ERR_IO. */
 enum slc_status slc_file_open_direct(const struct slc_files *files,
                                      int fd,
                                      const char *path,

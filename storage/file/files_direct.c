@@ -31,10 +31,10 @@ enum slc_status slc_file_open_direct(const struct slc_files *files,
     if (!in_whole_pages(&stat)) {
         return SLC_OK;
     }
-    result = files->open(files->self, path, flags | O_DIRECT | SLC_OPEN_PLAIN, 0);
+    result = files->open_again(files->self, fd, flags | O_DIRECT | SLC_OPEN_PLAIN);
     if (result >= 0) {
         *direct_fd = result;
-    } else if (result != -EINVAL) {
+    } else if (result != -EINVAL && result != -ENOENT) {
         return slc_fail_errno(err, -result, path, "opening for direct I/O");
     }
     return SLC_OK;

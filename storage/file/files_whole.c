@@ -134,7 +134,7 @@ enum slc_status slc_file_load(const struct slc_files *files,
                               uint64_t *bytes,
                               struct slc_error *err)
 {
-    int fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
+    int fd = slc_file_open(files, path, SLC_OPEN_PLAIN);
 
     SLC_TRY(slc_check_call(fd, err, path, "opening the file"));
     enum slc_status status = load_open(files, fd, path, limit_bytes, data, bytes, err);

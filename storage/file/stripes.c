@@ -363,7 +363,7 @@ enum slc_status slc_stripe_list_load(const struct slc_files *files,
                                      bool *found,
                                      struct slc_error *err)
 {
-    int fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
+    int fd = slc_file_open(files, path, SLC_OPEN_PLAIN);
     uint8_t magic[MAGIC_BYTES] = {0};
     struct slc_file_stat stat;
     enum slc_status status = SLC_OK;
@@ -409,7 +409,7 @@ enum slc_status slc_stripe_open(const struct slc_files *files,
     struct slc_file_stat stat;
     enum slc_status status;
 
-    *fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
+    *fd = slc_file_open(files, path, SLC_OPEN_PLAIN);
     if (*fd < 0) {
         return slc_fail_errno(err, -*fd, path, "opening a stripe");
     }

@@ -168,34 +168,24 @@ static bool direct_is_offered(struct slc_io *io, const struct slc_file_stat *sta
 }
 
 /* Opens a second descriptor with O_DIRECT if direct I/O is supported. If the system refuses, reads
- * stay buffered. Fails only if the file was, or may have been, replaced between the two opens. */
+ * stay buffered. */
 static enum slc_status
 open_direct(struct slc_io *io, struct slc_io_file *file, struct slc_error *err)
 {
-    struct slc_file_stat buffered, again;
-    const struct slc_file_stat *stat = &buffered;
-    int fd, rc = io->files->stat_fd(io->files->self, file->buffered_fd, &buffered);
+    struct slc_file_stat stat;
+    int fd, rc = io->files->stat_fd(io->files->self, file->buffered_fd, &stat);
 
     SLC_TRY(slc_check_call(rc, err, file->path, "getting the size of the file"));
-    if (!direct_is_offered(io, stat)) {
+    if (!direct_is_offered(io, &stat)) {
         return SLC_OK;
     }
-    fd = io->files->open(io->files->self, file->path, O_RDONLY | O_DIRECT | SLC_OPEN_PLAIN, 0);
+    fd = io->files->open_again(io->files->self, file->buffered_fd,
+                               O_RDONLY | O_DIRECT | SLC_OPEN_PLAIN);
     if (fd < 0) {
         slc_io_note(io, "no direct I/O: %s", strerror(-fd));
         return SLC_OK;
     }
-    rc = io->files->stat_fd(io->files->self, fd, &again);
-    if (rc < 0) {
-        (void)io->files->close(io->files->self, fd);
-        return slc_fail_errno(err, -rc, file->path, "getting the size of the file");
-    }
-    if (again.inode != stat->inode || again.device != stat->device) {
-        (void)io->files->close(io->files->self, fd);
-        return slc_fail_file(err, SLC_ERR_IO, file->path,
-                             "the file was replaced while it was being opened; try again");
-    }
-    if (!stat->direct_known && stat->bytes > 0) {
+    if (!stat.direct_known && stat.bytes > 0) {
         int64_t got = io->files->read_at(io->files->self, fd, io->slots.data, SLC_PAGE_BYTES, 0);
         if (got < 0) {
             (void)io->files->close(io->files->self, fd);

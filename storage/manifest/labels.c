@@ -195,23 +195,11 @@ static enum slc_status check_size(const struct slc_files *files,
     return SLC_OK;
 }
 
-/* Reads the whole open file into `bytes`. */
-static enum slc_status load_open(const struct slc_files *files,
-                                 int fd,
-                                 const char *path,
-                                 void *bytes,
-                                 uint64_t file_bytes,
-                                 struct slc_error *err)
-{
-    SLC_TRY(check_size(files, fd, path, file_bytes, err));
-    return slc_file_read_at(files, fd, path, bytes, file_bytes, 0, err);
-}
-
 /* Opens the file at `path`. */
 static enum slc_status
 open_file(const struct slc_files *files, const char *path, int *opened, struct slc_error *err)
 {
-    const int fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
+    const int fd = slc_file_open(files, path, SLC_OPEN_PLAIN);
 
     *opened = fd;
     if (fd == -ENOENT) {
@@ -232,7 +220,8 @@ static enum slc_status load_file(const struct slc_files *files,
     int fd;
 
     SLC_TRY(open_file(files, path, &fd, err));
-    enum slc_status status = load_open(files, fd, path, bytes, file_bytes, err);
+    enum slc_status status = check_size(files, fd, path, file_bytes, err);
+    SLC_THEN(status, slc_file_read_at(files, fd, path, bytes, file_bytes, 0, err));
     (void)files->close(files->self, fd);
     return status;
 }
@@ -289,14 +278,12 @@ static void unpack_labels(struct slc_labels *labels, const uint8_t *packed)
     }
 }
 
-/* Reads and checks labels from the open file `fd` or, if `fd` is -1, from the listed file. */
-static enum slc_status read_labels(const struct slc_files *files,
-                                   const char *folder,
-                                   const struct slc_store_permutation *listed,
-                                   uint64_t length,
-                                   int fd,
-                                   struct slc_labels *labels,
-                                   struct slc_error *err)
+enum slc_status slc_labels_read(const struct slc_files *files,
+                                const char *folder,
+                                const struct slc_store_permutation *listed,
+                                uint64_t length,
+                                struct slc_labels *labels,
+                                struct slc_error *err)
 {
     char *path = slc_path_join(folder, listed->file);
     uint8_t *bytes;
@@ -307,8 +294,7 @@ static enum slc_status read_labels(const struct slc_files *files,
     if (status == SLC_OK) {
         bytes = (uint8_t *)labels->buffer.data + memory_bytes(length) - SLACK_BYTES / 2 -
                 listed->file_bytes;
-        status = fd < 0 ? load_file(files, path, bytes, listed->file_bytes, err)
-                        : load_open(files, fd, path, bytes, listed->file_bytes, err);
+        status = load_file(files, path, bytes, listed->file_bytes, err);
         SLC_THEN(status, check_bytes(bytes, listed, length, err));
         if (status == SLC_OK) {
             unpack_labels(labels, bytes + HEADER_BYTES);
@@ -328,25 +314,13 @@ static enum slc_status read_labels(const struct slc_files *files,
     return status;
 }
 
-enum slc_status slc_labels_read(const struct slc_files *files,
-                                const char *folder,
-                                const struct slc_store_permutation *listed,
-                                uint64_t length,
-                                struct slc_labels *labels,
-                                struct slc_error *err)
-{
-    return read_labels(files, folder, listed, length, -1, labels, err);
-}
-
 enum slc_status slc_store_labels(const struct slc_store *store,
                                  const struct slc_store_permutation *listed,
                                  struct slc_labels *labels,
                                  struct slc_error *err)
 {
-    const ptrdiff_t number = listed - store->manifest.permutations;
-
-    return read_labels(store->files, store->path, listed, store->manifest.dims[listed->mode],
-                       store->permutation_fds[number] - 1, labels, err);
+    return slc_labels_read(store->files, store->path, listed, store->manifest.dims[listed->mode],
+                           labels, err);
 }
 
 /* State of slc_labels_find. */

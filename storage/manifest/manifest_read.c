@@ -542,6 +542,22 @@ static enum slc_status check_is_store(const struct slc_files *files,
     return status;
 }
 
+/* Reads the whole file at `path`, the manifest of `folder`. */
+static enum slc_status load_text(const struct slc_files *files,
+                                 const char *folder,
+                                 const char *path,
+                                 void **text,
+                                 uint64_t *bytes,
+                                 struct slc_error *err)
+{
+    struct slc_error fault = SLC_ERROR_INIT;
+
+    if (slc_file_load(files, path, SLC_MANIFEST_MAX_BYTES, text, bytes, &fault) == SLC_ERR_IO) {
+        SLC_TRY(check_is_store(files, folder, path, err));
+    }
+    return slc_error_pass(err, &fault);
+}
+
 static enum slc_status
 parse_text(const char *text, uint64_t bytes, struct slc_manifest *manifest, struct slc_error *err)
 {
@@ -568,8 +584,7 @@ enum slc_status slc_manifest_read(const struct slc_files *files,
 
     files = files != NULL ? files : slc_files_system();
     SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
-    enum slc_status status = check_is_store(files, folder, path, err);
-    SLC_THEN(status, slc_file_load(files, path, SLC_MANIFEST_MAX_BYTES, &text, &bytes, err));
+    enum slc_status status = load_text(files, folder, path, &text, &bytes, err);
     SLC_THEN(status, check_text(text, bytes, err));
     SLC_THEN(status, parse_text(text, bytes, manifest, err));
     if (status != SLC_OK) {

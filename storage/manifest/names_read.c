@@ -40,7 +40,7 @@ open_file(struct slc_names *names, const struct slc_store_names *listed, struct 
 {
     struct slc_file_stat stat;
 
-    names->fd = names->files->open(names->files->self, names->path, O_RDONLY | SLC_OPEN_PLAIN, 0);
+    names->fd = slc_file_open(names->files, names->path, SLC_OPEN_PLAIN);
     if (names->fd == -ENOENT) {
         return fail_damaged(names, "the file is missing", err);
     }

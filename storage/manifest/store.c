@@ -4,8 +4,8 @@
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
+#include "storage/file/block_file.h"
 
-#include <fcntl.h>
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -188,18 +188,111 @@ static enum slc_status open_layout(const struct slc_files *files,
     return status;
 }
 
-/* Opens the permutations. A missing or unreadable permutation is reported when it is read. */
-static enum slc_status open_permutations(struct slc_store *store, struct slc_error *err)
+/* Opens and closes the listed file FOLDER/NAME, which `files` then keeps open, with its stripes if
+ * it is a block file. Sets *whole to false if it cannot be opened. Errors: SLC_ERR_MEMORY. */
+static enum slc_status open_listed(const struct slc_files *files,
+                                   const char *folder,
+                                   const char *name,
+                                   bool blocks,
+                                   bool *whole,
+                                   struct slc_error *err)
 {
-    for (unsigned i = 0; i < store->manifest.permutation_count; i++) {
-        char *path = slc_path_join(store->path, store->manifest.permutations[i].file);
+    char *path = slc_path_join(folder, name);
+    struct slc_block_file file = SLC_BLOCK_FILE_INIT;
+    struct slc_error fault = SLC_ERROR_INIT;
 
-        SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
-        int fd = store->files->open(store->files->self, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
-        store->permutation_fds[i] = fd < 0 ? 0 : fd + 1;
-        slc_free(path);
+    SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
+    if (blocks) {
+        (void)!slc_block_file_open(files, path, "opening the block file", &file, &fault);
+        slc_block_file_close(&file);
+    } else {
+        const int fd = slc_file_open(files, path, SLC_OPEN_PLAIN);
+
+        (void)!slc_check_call(fd, &fault, path, "opening the file");
+        if (fd >= 0) {
+            (void)files->close(files->self, fd);
+        }
+    }
+    slc_free(path);
+    *whole = *whole && fault.status == SLC_OK;
+    return fault.status == SLC_ERR_MEMORY ? slc_error_pass(err, &fault) : SLC_OK;
+}
+
+/* Opens all listed files. Sets *whole to false if a file cannot be opened. */
+static enum slc_status open_all_listed(const struct slc_files *files,
+                                       const char *folder,
+                                       const struct slc_manifest *manifest,
+                                       bool *whole,
+                                       struct slc_error *err)
+{
+    for (unsigned i = 0; i < manifest->layout_count; i++) {
+        SLC_TRY(open_listed(files, folder, manifest->layouts[i].file, true, whole, err));
+    }
+    for (unsigned i = 0; i < manifest->permutation_count; i++) {
+        SLC_TRY(open_listed(files, folder, manifest->permutations[i].file, false, whole, err));
+    }
+    for (unsigned i = 0; i < manifest->names_count; i++) {
+        SLC_TRY(open_listed(files, folder, manifest->names[i].file, false, whole, err));
     }
     return SLC_OK;
+}
+
+/* One attempt of slc_store_hold. Sets *changed if the store was replaced or changed meanwhile. */
+static enum slc_status hold_once(const struct slc_files *files,
+                                 const char *path,
+                                 struct slc_held_folder **held,
+                                 struct slc_manifest *manifest,
+                                 bool *changed,
+                                 struct slc_error *err)
+{
+    char *manifest_path = slc_path_join(path, SLC_MANIFEST_NAME);
+    struct slc_error unopened = SLC_ERROR_INIT;
+
+    *changed = false;
+    SLC_TRY(slc_check_memory(manifest_path != NULL, err, "for a path"));
+    enum slc_status status = slc_held_folder_open(files, path, held, &unopened);
+    if (status == SLC_OK) {
+        status = slc_manifest_read(slc_held_folder_files(*held), path, manifest, err);
+    } else if (status == SLC_ERR_IO) {
+        /* Its messages for a path that is not a store are better. */
+        status = slc_manifest_read(files, path, manifest, err);
+        status = status == SLC_OK ? slc_error_pass(err, &unopened) : status;
+    } else {
+        status = slc_error_pass(err, &unopened);
+    }
+    bool whole = status == SLC_OK;
+    SLC_THEN(status, open_all_listed(slc_held_folder_files(*held), path, manifest, &whole, err));
+    if (*held != NULL) {
+        /* A change of the layouts replaces the manifest. Other files may change without it, and may
+         * be the reason for a failure. */
+        *changed = slc_held_folder_changed(*held, whole ? manifest_path : NULL);
+        slc_held_folder_seal(*held);
+    }
+    slc_free(manifest_path);
+    return status;
+}
+
+enum slc_status slc_store_hold(const struct slc_files *files,
+                               const char *path,
+                               struct slc_held_folder **held,
+                               struct slc_manifest *manifest,
+                               struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+    bool changed = true;
+
+    *held = NULL;
+    for (unsigned attempt = 0; attempt < SLC_HELD_ATTEMPTS && changed; attempt++) {
+        struct slc_error fault = SLC_ERROR_INIT;
+
+        slc_held_folder_close(*held);
+        *held = NULL;
+        status = hold_once(files, path, held, manifest, &changed, &fault);
+        if (status != SLC_OK && (!changed || attempt + 1 == SLC_HELD_ATTEMPTS)) {
+            return slc_error_pass(err, &fault);
+        }
+    }
+    return status;
 }
 
 enum slc_status slc_store_open_within(const struct slc_files *files,
@@ -209,20 +302,28 @@ enum slc_status slc_store_open_within(const struct slc_files *files,
                                       struct slc_error *err)
 {
     struct slc_store opened = {.path = NULL};
+    enum slc_status status;
 
-    files = files != NULL ? files : slc_files_system();
-    SLC_TRY(slc_manifest_read(files, path, &opened.manifest, err));
-    const struct slc_store_layout *layout = slc_manifest_find(&opened.manifest, SLC_LAYOUT_BLCO, 0);
-    if (layout == NULL) {
-        return slc_fail_file(err, SLC_ERR_UNSUPPORTED, path,
-                             "the store has no layout \"blco\", which this version needs");
+    files = slc_files_or_system(files);
+    if (files->held != NULL && slc_held_folder_is(files->held, path)) {
+        opened.files = files;
+        status = slc_manifest_read(files, path, &opened.manifest, err);
+    } else {
+        status = slc_store_hold(files, path, &opened.held, &opened.manifest, err);
+        opened.files = status == SLC_OK ? slc_held_folder_files(opened.held) : NULL;
     }
-    opened.files = files;
-    opened.path = slc_strdup(path);
-    SLC_TRY(slc_check_memory(opened.path != NULL, err, "for a path"));
-    enum slc_status status = open_layout(files, path, layout, memory_bytes, &opened.reader, err);
+    const struct slc_store_layout *layout =
+        status == SLC_OK ? slc_manifest_find(&opened.manifest, SLC_LAYOUT_BLCO, 0) : NULL;
+    if (status == SLC_OK && layout == NULL) {
+        status = slc_fail_file(err, SLC_ERR_UNSUPPORTED, path,
+                               "the store has no layout \"blco\", which this version needs");
+    }
+    if (status == SLC_OK) {
+        opened.path = slc_strdup(path);
+        status = slc_check_memory(opened.path != NULL, err, "for a path");
+    }
+    SLC_THEN(status, open_layout(opened.files, path, layout, memory_bytes, &opened.reader, err));
     SLC_THEN(status, slc_manifest_check_layout(&opened.manifest, layout, opened.reader, err));
-    SLC_THEN(status, open_permutations(&opened, err));
     if (status != SLC_OK) {
         slc_store_close(&opened);
         return status;
@@ -307,14 +408,10 @@ void slc_store_close_layout(const struct slc_store *store, struct slc_reader *re
 
 void slc_store_close(struct slc_store *store)
 {
-    for (unsigned i = 0; i < store->manifest.permutation_count; i++) {
-        if (store->permutation_fds[i] > 0) {
-            (void)store->files->close(store->files->self, store->permutation_fds[i] - 1);
-            store->permutation_fds[i] = 0;
-        }
-    }
     slc_reader_close(store->reader);
+    slc_held_folder_close(store->held);
     slc_free(store->path);
     store->reader = NULL;
+    store->held = NULL;
     store->path = NULL;
 }

@@ -8,7 +8,7 @@
 #include "base/memory/limits.h"
 #include "storage/block/reader.h"
 #include "storage/block/writer.h"
-#include "storage/file/files.h"
+#include "storage/file/held_folder.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -150,16 +150,27 @@ enum slc_status slc_manifest_check_layout(const struct slc_manifest *manifest,
 /* Returns "blco", "sorted" or "fiber"; "?" if unknown. */
 const char *slc_layout_name(enum slc_layout_kind layout);
 
-/* An open store: the manifest and a reader for its blco layout. */
+/* An open store: the manifest and a reader for its blco layout. The files that the manifest lists
+ * stay open, because the store may be moved or replaced: read them with `files`, so that all of
+ * them belong to one store. A listed file that is missing or unreadable is reported when it is
+ * read. */
 struct slc_store {
-    const struct slc_files *files;
+    const struct slc_files *files; /* table of `held` */
+    struct slc_held_folder *held;  /* NULL if another open store owns it */
     char *path;
     struct slc_manifest manifest;
     struct slc_reader *reader;
-    /* 1 + descriptor of each permutation, in the manifest's order; 0 if a permutation could not be
-     * opened. The files stay open, like block files, because the store may be moved or replaced. */
-    int permutation_fds[SLC_MAX_ORDER];
 };
+
+/* Opens the folder of a store, its manifest, and all files that the manifest lists, which stay
+ * open; the files are neither read nor checked. If the store is replaced or its layouts change
+ * meanwhile, starts again. Ownership: release *held with slc_held_folder_close, also after an
+ * error, if it is not NULL. Errors: those of slc_manifest_read. */
+enum slc_status slc_store_hold(const struct slc_files *files,
+                               const char *path,
+                               struct slc_held_folder **held,
+                               struct slc_manifest *manifest,
+                               struct slc_error *err) SLC_NODISCARD;
 
 /* Opens a block file listed in a valid manifest, like slc_reader_open_within. A foreign file is
  * reported as damage (SLC_ERR_DAMAGED): the manifest is written last and lists only existing
@@ -170,10 +181,12 @@ enum slc_status slc_store_open_listed(const struct slc_files *files,
                                       struct slc_reader **reader,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Opens the manifest and the `blco` layout and checks them against each other. Before reading the
- * index, rejects an index that needs more than `memory_bytes` (SLC_ERR_BUDGET). Ownership:
- * release with slc_store_close, which accepts an all-zero struct. Errors: those of
- * slc_manifest_read and slc_store_open_listed. */
+/* Opens the manifest and the `blco` layout and checks them against each other. If the store is
+ * replaced or its layouts change meanwhile, opens it again. Before reading the index, rejects an
+ * index that needs more than `memory_bytes` (SLC_ERR_BUDGET). If `files` is the table of an open
+ * store at `path`, opens the files of that store, which must be closed later. Ownership: release
+ * with slc_store_close, which accepts an all-zero struct. Errors: those of slc_manifest_read and
+ * slc_store_open_listed. */
 enum slc_status slc_store_open_within(const struct slc_files *files,
                                       const char *path,
                                       uint64_t memory_bytes,

@@ -174,6 +174,72 @@ enum slc_status slc_model_write(const struct slc_files *files,
                                     : slc_model_write_text(files, form, path, model, err);
 }
 
+/* Opens and closes the file at `path`, which `files` then keeps open. Sets *found to false if it
+ * does not exist or cannot be opened. */
+static enum slc_status
+open_file(const struct slc_files *files, char *path, bool *found, struct slc_error *err)
+{
+    SLC_TRY(slc_check_memory(path != NULL, err, "for the path of a model's file"));
+    const int fd = slc_file_open(files, path, SLC_OPEN_PLAIN);
+
+    *found = fd >= 0;
+    if (fd >= 0) {
+        (void)files->close(files->self, fd);
+    }
+    slc_free(path);
+    return SLC_OK;
+}
+
+/* Opens all files of the model; *recorded is true if it has a run.json. */
+static enum slc_status
+open_files(const struct slc_files *files, const char *folder, bool *recorded, struct slc_error *err)
+{
+    bool found;
+
+    SLC_TRY(open_file(files, slc_path_join(folder, "run.json"), recorded, err));
+    SLC_TRY(open_file(files, slc_path_join(folder, "lambda.npy"), &found, err));
+    found = true;
+    for (unsigned mode = 0; mode < SLC_MAX_ORDER && found; mode++) {
+        SLC_TRY(open_file(files, factor_path(folder, mode), &found, err));
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_model_hold(const struct slc_files *files,
+                               const char *folder,
+                               struct slc_held_folder **held,
+                               struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+    bool recorded = false, changed = true;
+
+    *held = NULL;
+    for (unsigned k = 0; k < SLC_HELD_ATTEMPTS && changed && status == SLC_OK; k++) {
+        bool record = false;
+
+        slc_held_folder_close(*held);
+        *held = NULL;
+        status = slc_held_folder_open(files, folder, held, err);
+        SLC_THEN(status, open_files(slc_held_folder_files(*held), folder, &record, err));
+        /* A run removes run.json before it replaces the first factor, and writes it last. */
+        changed =
+            status == SLC_OK && (slc_held_folder_changed(*held, NULL) || (recorded && !record));
+        recorded = recorded || record;
+    }
+    if (status == SLC_OK && changed) {
+        status = slc_fail_file(err, SLC_ERR_IO, folder,
+                               "another run is writing its results to this folder: try again when "
+                               "it has ended");
+    }
+    if (status != SLC_OK) {
+        slc_held_folder_close(*held);
+        *held = NULL;
+        return status;
+    }
+    slc_held_folder_seal(*held);
+    return SLC_OK;
+}
+
 enum slc_status slc_model_read(const struct slc_files *files,
                                const char *folder,
                                enum slc_value_type type,
@@ -184,16 +250,30 @@ enum slc_status slc_model_read(const struct slc_files *files,
                                struct slc_matrix *factors,
                                struct slc_error *err)
 {
+    struct slc_held_folder *held = NULL;
     enum slc_status status = SLC_OK;
 
+    files = slc_files_or_system(files);
     memset(factors, 0, order * sizeof factors[0]);
+    if (files->held == NULL || !slc_held_folder_is(files->held, folder)) {
+        struct slc_error fault = SLC_ERROR_INIT;
+
+        status = slc_model_hold(files, folder, &held, &fault);
+        if (status == SLC_OK) {
+            files = slc_held_folder_files(held);
+        } else if (fault.system_errno != ENOENT && fault.system_errno != ENOTDIR) {
+            return slc_error_pass(err, &fault);
+        }
+        /* A missing folder is reported as a missing factor. */
+        status = SLC_OK;
+    }
     for (unsigned mode = 0; mode < order && status == SLC_OK; mode++) {
         if (mode == skip_mode) {
             continue;
         }
         char *path = factor_path(folder, mode);
-        SLC_TRY(slc_check_memory(path != NULL, err, "for the path of a model's file"));
-        status = slc_npy_read(files, path, type, dims[mode], *rank, &factors[mode], err);
+        status = slc_check_memory(path != NULL, err, "for the path of a model's file");
+        SLC_THEN(status, slc_npy_read(files, path, type, dims[mode], *rank, &factors[mode], err));
         if (status == SLC_OK && factors[mode].cols > SLC_MAX_RANK) {
             status = slc_fail_file(err, SLC_ERR_INPUT, path,
                                    "the model has rank %" PRIu32 "; at most %d is supported",
@@ -204,6 +284,7 @@ enum slc_status slc_model_read(const struct slc_files *files,
         }
         slc_free(path);
     }
+    slc_held_folder_close(held);
     return status;
 }
 
@@ -279,7 +360,7 @@ enum slc_status slc_model_hash(const struct slc_files *files,
             slc_free(path);
             break;
         }
-        int fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
+        int fd = slc_file_open(files, path, SLC_OPEN_PLAIN);
         if (fd < 0) {
             status = slc_fail_errno(err, -fd, path, "opening the file");
         } else {

@@ -8,7 +8,7 @@
 #include "base/error/stop.h"
 #include "base/matrix.h"
 #include "base/memory/limits.h"
-#include "storage/file/files.h"
+#include "storage/file/held_folder.h"
 #include "storage/manifest/names.h"
 #include "storage/model/npy.h"
 
@@ -84,6 +84,16 @@ enum slc_status slc_model_read(const struct slc_files *files,
                                unsigned skip_mode,
                                uint32_t *rank,
                                struct slc_matrix *factors,
+                               struct slc_error *err) SLC_NODISCARD;
+
+/* Opens the folder of a model, and its files run.json, lambda.npy, mode-1.npy and so on, which stay
+ * open; read them through the folder's table, so that all of them belong to one model. Missing
+ * files are no error. If another run replaces the files meanwhile, starts again. Ownership: release
+ * with slc_held_folder_close. Errors: SLC_ERR_IO, also if the run that replaces the files has not
+ * yet written all of them; SLC_ERR_MEMORY. */
+enum slc_status slc_model_hold(const struct slc_files *files,
+                               const char *folder,
+                               struct slc_held_folder **held,
                                struct slc_error *err) SLC_NODISCARD;
 
 /* Hashes the files mode-1.npy .. of a folder in order, each preceded by its size. Checks the shapes

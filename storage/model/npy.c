@@ -284,7 +284,7 @@ static enum slc_status open_rows(struct slc_npy_rows *rows,
                                  uint32_t expect_cols,
                                  struct slc_error *err)
 {
-    rows->fd = rows->files->open(rows->files->self, rows->path, O_RDONLY | SLC_OPEN_PLAIN, 0);
+    rows->fd = slc_file_open(rows->files, rows->path, SLC_OPEN_PLAIN);
     SLC_TRY(slc_check_call(rows->fd, err, rows->path, "opening the file"));
     rows->scratch = slc_malloc(SCRATCH_BYTES); /* read_shape uses it for the header's text */
     SLC_TRY(slc_check_memory(rows->scratch != NULL, err, "for reading %s", rows->path));

@@ -182,15 +182,16 @@ enum slc_status slc_run_record_parse(const char *text,
 static enum slc_status
 find_file(const struct slc_files *files, char *path, bool *found, struct slc_error *err)
 {
-    struct slc_file_stat stat;
-
     *found = false;
     SLC_TRY(slc_check_memory(path != NULL, err, "for reading the folder of a run"));
-    int rc = files->stat_path(files->self, path, &stat);
-    *found = rc >= 0;
-    return rc >= 0 || rc == -ENOENT || rc == -ENOTDIR
+    int fd = slc_file_open(files, path, SLC_OPEN_PLAIN);
+    *found = fd >= 0;
+    if (fd >= 0) {
+        (void)files->close(files->self, fd);
+    }
+    return fd >= 0 || fd == -ENOENT || fd == -ENOTDIR
                ? SLC_OK
-               : slc_fail_errno(err, -rc, path, "looking for the results");
+               : slc_fail_errno(err, -fd, path, "looking for the results");
 }
 
 enum slc_status slc_run_folder_find(const char *path, bool *found, struct slc_error *err)
@@ -279,6 +280,12 @@ check_folder(const struct slc_files *files, const char *path, struct slc_error *
     return SLC_OK;
 }
 
+void slc_run_folder_close(struct slc_run_folder *run)
+{
+    slc_held_folder_close(run->held);
+    run->held = NULL;
+}
+
 enum slc_status slc_run_folder_read(const struct slc_files *files,
                                     const char *path,
                                     struct slc_run_folder *run,
@@ -289,6 +296,11 @@ enum slc_status slc_run_folder_read(const struct slc_files *files,
     files = slc_files_or_system(files);
     memset(run, 0, sizeof *run);
     enum slc_status status = check_folder(files, path, err);
+    if (status == SLC_OK && (files->held == NULL || !slc_held_folder_is(files->held, path))) {
+        status = slc_model_hold(files, path, &run->held, err);
+        files = status == SLC_OK ? slc_held_folder_files(run->held) : files;
+    }
+    run->files = files;
     SLC_THEN(status, read_record(files, path, run, err));
     for (unsigned n = 0; status == SLC_OK && found; n++) {
         if (n == (run->recorded ? run->record.order : SLC_MAX_ORDER)) {

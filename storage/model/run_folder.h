@@ -34,6 +34,9 @@ struct slc_run_record {
 };
 
 struct slc_run_folder {
+    const struct slc_files *files; /* operations for reading the files of the folder */
+    struct slc_held_folder
+        *held; /* the folder, whose files stay open; NULL for a model in memory */
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
     enum slc_value_type types[SLC_MAX_ORDER]; /* types of the factors' numbers */
@@ -51,13 +54,19 @@ enum slc_status slc_run_record_parse(const char *text,
                                      struct slc_run_record *record,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Reads run.json, the shapes of all factors, and the weights. *run has about 45 KiB and needs no
- * release. Errors: SLC_ERR_INPUT if `path` is not the folder of a run or its files do not match,
+/* Reads run.json, the shapes of all factors, and the weights. *run has about 45 KiB. Read other
+ * files of the folder with run->files: they belong to the same run, even if another run replaces
+ * them. If `files` is the table of this folder (slc_model_hold), no files are opened again.
+ * Ownership: release with slc_run_folder_close, also after an error. Errors: those of
+ * slc_model_hold; SLC_ERR_INPUT if `path` is not the folder of a run or its files do not match,
  * SLC_ERR_IO, SLC_ERR_MEMORY. */
 enum slc_status slc_run_folder_read(const struct slc_files *files,
                                     const char *path,
                                     struct slc_run_folder *run,
                                     struct slc_error *err) SLC_NODISCARD;
+
+/* Closes the files of the folder. Accepts an all-zero struct. */
+void slc_run_folder_close(struct slc_run_folder *run);
 
 /* True if the folder contains the record or factors of a run and is not a store. Errors:
  * SLC_ERR_IO, SLC_ERR_MEMORY. */

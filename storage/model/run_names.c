@@ -50,8 +50,7 @@ static bool matches_run(const struct slc_manifest *manifest, const struct slc_ru
     return fit;
 }
 
-static enum slc_status open_all(const struct slc_files *files,
-                                const char *store,
+static enum slc_status open_all(const char *store,
                                 const struct slc_manifest *manifest,
                                 struct slc_run_names *names,
                                 struct slc_error *err)
@@ -62,7 +61,7 @@ static enum slc_status open_all(const struct slc_files *files,
         memcpy(names->titles[mode], manifest->titles[mode], SLC_TITLE_BYTES);
     }
     for (unsigned i = 0; i < manifest->names_count && status == SLC_OK; i++) {
-        status = slc_names_open(files, store, &manifest->names[i],
+        status = slc_names_open(slc_held_folder_files(names->held), store, &manifest->names[i],
                                 &names->names[manifest->names[i].mode], err);
     }
     if (status != SLC_OK) {
@@ -79,13 +78,18 @@ static enum slc_status open_named(const struct slc_files *files,
                                   struct slc_run_names *names,
                                   struct slc_error *err)
 {
-    SLC_TRY(slc_manifest_read(files, store, manifest, err));
-    if (!matches_run(manifest, run)) {
-        return slc_fail_file(
+    enum slc_status status = slc_store_hold(files, store, &names->held, manifest, err);
+
+    if (status == SLC_OK && !matches_run(manifest, run)) {
+        status = slc_fail_file(
             err, SLC_ERR_INPUT, store,
             "the run was made from a tensor whose modes differ from the modes of this store");
     }
-    return open_all(files, store, manifest, names, err);
+    if (status != SLC_OK) {
+        slc_run_names_close(names);
+        return status;
+    }
+    return open_all(store, manifest, names, err);
 }
 
 /* Opens the names of the store at `path`, if it exists and matches the run. */
@@ -97,17 +101,16 @@ static enum slc_status open_if_present(const struct slc_files *files,
                                        struct slc_error *err)
 {
     struct slc_error untold = SLC_ERROR_INIT;
-    const enum slc_status status = slc_manifest_read(files, path, manifest, &untold);
+    const enum slc_status status = slc_store_hold(files, path, &names->held, manifest, &untold);
 
-    if (status == SLC_ERR_MEMORY) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a manifest");
-    }
     if (status != SLC_OK || !matches_run(manifest, run)) {
-        return SLC_OK;
+        slc_run_names_close(names);
+        return status == SLC_ERR_MEMORY ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a manifest")
+                                        : SLC_OK;
     }
     names->store = manifest->content_sum == run->record.content_sum ? SLC_RUN_STORE_SAME
                                                                     : SLC_RUN_STORE_CHANGED;
-    return open_all(files, path, manifest, names, err);
+    return open_all(path, manifest, names, err);
 }
 
 /* Logs that indices are shown without their names, or with names that may have changed. */
@@ -205,6 +208,8 @@ void slc_run_names_close(struct slc_run_names *names)
         slc_names_close(names->names[mode]);
         names->names[mode] = NULL;
     }
+    slc_held_folder_close(names->held);
+    names->held = NULL;
 }
 
 uint64_t slc_run_names_bytes(const struct slc_run_names *names)

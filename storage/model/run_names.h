@@ -19,6 +19,7 @@ enum slc_run_store {
 };
 
 struct slc_run_names {
+    struct slc_held_folder *held; /* folder of the store; NULL if no store was found */
     enum slc_run_store store;
     struct slc_names *names[SLC_MAX_ORDER];      /* NULL if the mode has no names */
     char titles[SLC_MAX_ORDER][SLC_TITLE_BYTES]; /* "" if the mode has no title */

@@ -161,9 +161,8 @@ is_leftover(const struct slc_verifier *verifier, const char *name, struct slc_le
 /* Checks a name in the folder. With a valid manifest, an unlisted name is a finding. Without a
  * valid manifest, block files are recognized by name and checked individually, to show whether the
  * data is intact. */
-static int check_name(void *context, const char *name, char kind)
+static void check_name(struct slc_verifier *verifier, const char *name, char kind)
 {
-    struct slc_verifier *verifier = context;
     struct slc_leftover leftover;
     size_t length = strlen(name);
 
@@ -171,8 +170,6 @@ static int check_name(void *context, const char *name, char kind)
         if (kind == 'f' && length > 4 && strcmp(name + length - 4, ".blk") == 0) {
             slc_verify_file(verifier, name, NULL);
         }
-    } else if (is_listed(verifier, name)) {
-        return 0;
     } else if (kind == 'f' && is_leftover(verifier, name, &leftover)) {
         verifier->report.leftovers++;
         if (verifier->options->leftover != NULL) {
@@ -191,49 +188,98 @@ static int check_name(void *context, const char *name, char kind)
         slc_verify_report(verifier, &fault);
         slc_free(path);
     }
-    return atomic_load(&verifier->stop) ? 1 : 0;
 }
 
+/* Names in the folder that are not listed in the manifest: the kind of each file and its name,
+ * one after another, each with a zero byte at the end. */
+struct unlisted {
+    const struct slc_verifier *verifier;
+    char *names;
+    size_t bytes, capacity;
+};
+
+static int add_name(void *context, const char *name, char kind)
+{
+    struct unlisted *unlisted = context;
+    const size_t length = strlen(name) + 2;
+
+    if (unlisted->verifier->has_manifest && is_listed(unlisted->verifier, name)) {
+        return 0;
+    }
+    if (unlisted->capacity - unlisted->bytes < length) {
+        const size_t capacity = 2 * unlisted->capacity + length;
+        char *names = slc_malloc(capacity);
+
+        if (names == NULL) {
+            return -ENOMEM;
+        }
+        if (unlisted->bytes > 0) {
+            memcpy(names, unlisted->names, unlisted->bytes);
+        }
+        slc_free(unlisted->names);
+        unlisted->names = names;
+        unlisted->capacity = capacity;
+    }
+    unlisted->names[unlisted->bytes] = kind;
+    memcpy(unlisted->names + unlisted->bytes + 1, name, length - 1);
+    unlisted->bytes += length;
+    return 0;
+}
+
+/* Checks the names in the folder, unless the store was replaced or its layouts changed during the
+ * check: the names then belong to another state of the store. */
 static void check_folder(struct slc_verifier *verifier)
 {
+    struct unlisted unlisted = {.verifier = verifier};
     int rc =
-        verifier->files->list_folder(verifier->files->self, verifier->path, check_name, verifier);
+        verifier->files->list_folder(verifier->files->self, verifier->path, add_name, &unlisted);
+    const bool replaced =
+        verifier->has_manifest && slc_held_folder_changed(verifier->held, verifier->manifest_path);
 
+    for (size_t at = 0; at < unlisted.bytes && !replaced && !atomic_load(&verifier->stop);
+         at += strlen(unlisted.names + at) + 1) {
+        check_name(verifier, unlisted.names + at + 1, unlisted.names[at]);
+    }
+    slc_free(unlisted.names);
     /* A missing folder was already reported as a missing manifest. */
-    if (rc < 0 && (verifier->has_manifest || (rc != -ENOENT && rc != -ENOTDIR))) {
+    if (rc < 0 && !replaced && (verifier->has_manifest || (rc != -ENOENT && rc != -ENOTDIR))) {
         struct slc_error fault = SLC_ERROR_INIT;
 
         verifier->step++;
-        slc_fail_errno(&fault, -rc, verifier->path, "listing the store's folder");
+        if (rc == -ENOMEM) {
+            slc_fail(&fault, SLC_ERR_MEMORY, "no memory for listing %s", verifier->path);
+        } else {
+            slc_fail_errno(&fault, -rc, verifier->path, "listing the store's folder");
+        }
         slc_verify_report(verifier, &fault);
     }
 }
 
-/* Reads the manifest; a fault in it is a finding. */
+/* Opens the store's files and reads the manifest; a fault in it is a finding. */
 static void check_manifest(struct slc_verifier *verifier)
 {
     struct slc_error fault = SLC_ERROR_INIT;
-    struct slc_file_stat stat;
-    char *path = slc_path_join(verifier->path, SLC_MANIFEST_NAME);
-    int rc;
+    struct slc_file_stat stat = {.bytes = 0};
+    const char *path = verifier->manifest_path;
 
-    if (path == NULL) {
-        slc_fail(&fault, SLC_ERR_MEMORY, "no memory for a path");
-    } else if (slc_manifest_read(verifier->files, verifier->path, &verifier->manifest, &fault) ==
-               SLC_OK) {
+    if (slc_store_hold(verifier->files, verifier->path, &verifier->held, &verifier->manifest,
+                       &fault) == SLC_OK) {
+        verifier->files = slc_held_folder_files(verifier->held);
         verifier->has_manifest = true;
         verifier->report.files++;
-        rc = verifier->files->stat_path(verifier->files->self, path, &stat);
+        const int fd = slc_file_open(verifier->files, path, SLC_OPEN_PLAIN);
+        const int rc = fd < 0 ? fd : verifier->files->stat_fd(verifier->files->self, fd, &stat);
+        if (fd >= 0) {
+            (void)verifier->files->close(verifier->files->self, fd);
+        }
         if (rc < 0) {
             slc_fail_errno(&fault, -rc, path, "getting the size of the file");
-        } else {
-            verifier->report.bytes += stat.bytes;
         }
+        verifier->report.bytes += stat.bytes;
     }
     if (fault.status != SLC_OK) {
         slc_verify_report(verifier, &fault);
     }
-    slc_free(path);
 }
 
 static uint64_t default_memory(void)
@@ -253,13 +299,21 @@ enum slc_status slc_verify_store(const char *path,
     memset(report, 0, sizeof *report);
     SLC_TRY(slc_check_memory(verifier != NULL, err, "for checking %s", path));
     verifier->options = options;
-    verifier->files = options->files != NULL ? options->files : slc_files_system();
+    verifier->files = slc_files_or_system(options->files);
     verifier->path = path;
     verifier->memory_bytes = options->memory_bytes != 0 ? options->memory_bytes : default_memory();
     verifier->max_findings = options->max_findings != 0 ? options->max_findings : DEFAULT_FINDINGS;
     pthread_mutex_init(&verifier->lock, NULL);
 
-    check_manifest(verifier);
+    verifier->manifest_path = slc_path_join(path, SLC_MANIFEST_NAME);
+    if (verifier->manifest_path != NULL) {
+        check_manifest(verifier);
+    } else {
+        struct slc_error fault = SLC_ERROR_INIT;
+
+        slc_fail(&fault, SLC_ERR_MEMORY, "no memory for a path");
+        slc_verify_report(verifier, &fault);
+    }
     for (unsigned i = 0; i < verifier->manifest.layout_count && verifier->has_manifest; i++) {
         if (!atomic_load(&verifier->stop)) {
             slc_verify_file(verifier, verifier->manifest.layouts[i].file,
@@ -285,6 +339,8 @@ enum slc_status slc_verify_store(const char *path,
     if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
         *err = verifier->fatal != SLC_OK ? verifier->failure : verifier->first;
     }
+    slc_held_folder_close(verifier->held);
+    slc_free(verifier->manifest_path);
     pthread_mutex_destroy(&verifier->lock);
     slc_free(verifier);
     return status;

@@ -19,8 +19,10 @@
 
 struct slc_verifier {
     const struct slc_verify_options *options;
-    const struct slc_files *files;
+    const struct slc_files *files; /* table of `held`, or the caller's table if it is NULL */
+    struct slc_held_folder *held;  /* the store's folder; NULL if it cannot be opened */
     const char *path;
+    char *manifest_path;
     uint64_t memory_bytes;
     uint64_t max_findings;
 

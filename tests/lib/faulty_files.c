@@ -54,6 +54,30 @@ static int faulty_open(void *self, const char *path, int flags, mode_t mode)
     return fd;
 }
 
+static int faulty_open_at(void *self, int folder, const char *path, int flags)
+{
+    struct slc_faulty *faulty = self;
+    int fd = strike_plain(faulty, SLC_FAULTY_OPEN);
+
+    if (fd == 0) {
+        fd = faulty->below->open_at(faulty->below->self, folder, path, flags);
+        atomic_fetch_add(&faulty->open_files, fd >= 0);
+    }
+    return fd;
+}
+
+static int faulty_open_again(void *self, int file, int flags)
+{
+    struct slc_faulty *faulty = self;
+    int fd = strike_plain(faulty, SLC_FAULTY_OPEN);
+
+    if (fd == 0) {
+        fd = faulty->below->open_again(faulty->below->self, file, flags);
+        atomic_fetch_add(&faulty->open_files, fd >= 0);
+    }
+    return fd;
+}
+
 static int faulty_close(void *self, int fd)
 {
     struct slc_faulty *faulty = self;
@@ -368,6 +392,8 @@ void slc_faulty_init(struct slc_faulty *faulty)
     faulty->table = (struct slc_files){
         .self = faulty,
         .open = faulty_open,
+        .open_at = faulty_open_at,
+        .open_again = faulty_open_again,
         .close = faulty_close,
         .read_at = faulty_read_at,
         .read = faulty_read,

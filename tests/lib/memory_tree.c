@@ -267,9 +267,10 @@ step(const struct slc_tree *tree, uint32_t folder, const char *name, size_t leng
     return next;
 }
 
-int slc_tree_walk(const struct slc_tree *tree, const char *path, uint32_t *folder, char **name)
+int slc_tree_walk(
+    const struct slc_tree *tree, uint32_t start, const char *path, uint32_t *folder, char **name)
 {
-    uint32_t at = SLC_TREE_ROOT;
+    uint32_t at = path[0] == '/' ? SLC_TREE_ROOT : start;
     int error = 0;
 
     for (;;) {
@@ -304,7 +305,7 @@ uint32_t slc_tree_look(const struct slc_tree *tree, const char *path, int *error
     uint32_t folder, node;
     char *name;
 
-    *error = slc_tree_walk(tree, path, &folder, &name);
+    *error = slc_tree_walk(tree, SLC_TREE_ROOT, path, &folder, &name);
     if (*error != 0) {
         return SLC_TREE_NONE;
     }

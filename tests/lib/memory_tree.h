@@ -91,10 +91,12 @@ void slc_tree_grow(struct slc_tree *tree, uint32_t node, uint64_t bytes);
 /* The node of a name in a folder, or SLC_TREE_NONE. */
 uint32_t slc_tree_find(const struct slc_tree *tree, uint32_t folder, const char *name);
 
-/* Follows a path from the root (relative paths, too; "." and ".." are supported) to its last name:
+/* Follows a path from `start` (absolute paths and others from SLC_TREE_ROOT; "." and ".." are
+ * supported) to its last name:
  * *folder is the parent folder, *name the name (allocated; the caller releases it with free), or ""
  * for the root. Returns 0, -ENOENT, or -ENOTDIR if a component is not a folder. */
-int slc_tree_walk(const struct slc_tree *tree, const char *path, uint32_t *folder, char **name);
+int slc_tree_walk(
+    const struct slc_tree *tree, uint32_t start, const char *path, uint32_t *folder, char **name);
 /* The node at a path, or SLC_TREE_NONE with *error set. */
 uint32_t slc_tree_look(const struct slc_tree *tree, const char *path, int *error);
 

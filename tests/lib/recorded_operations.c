@@ -90,12 +90,42 @@ static int recorded_open(void *self, const char *path, int flags, mode_t mode)
 
     (void)mode;
     pthread_mutex_lock(&disk->lock);
-    result = slc_tree_walk(&disk->tree, path, &folder, &name);
+    result = slc_tree_walk(&disk->tree, SLC_TREE_ROOT, path, &folder, &name);
     if (result == 0) {
         result = open_at(disk, folder, name, flags);
         free(name);
     }
     return end(disk, result);
+}
+
+static int recorded_open_at(void *self, int folder_fd, const char *path, int flags)
+{
+    struct slc_recorded *disk = self;
+    struct slc_recorded_descriptor *descriptor = begin(disk, folder_fd);
+    uint32_t folder;
+    char *name;
+
+    if (descriptor == NULL) {
+        return -EBADF;
+    }
+    int result = slc_tree_walk(&disk->tree, descriptor->node, path, &folder, &name);
+    if (result == 0) {
+        result = open_at(disk, folder, name, flags);
+        free(name);
+    }
+    return end(disk, result);
+}
+
+/* Reads of both descriptors may not depend on a common position, so they have one each. */
+static int recorded_open_again(void *self, int fd, int flags)
+{
+    struct slc_recorded *disk = self;
+    struct slc_recorded_descriptor *descriptor = begin(disk, fd);
+
+    if (descriptor == NULL) {
+        return -EBADF;
+    }
+    return end(disk, (flags & O_DIRECT) != 0 ? -EINVAL : open_descriptor(disk, descriptor->node));
 }
 
 static int recorded_close(void *self, int fd)
@@ -355,9 +385,9 @@ static int with_places(struct slc_recorded *disk,
     int result;
 
     pthread_mutex_lock(&disk->lock);
-    result = slc_tree_walk(&disk->tree, from, &places[0].folder, &places[0].name);
+    result = slc_tree_walk(&disk->tree, SLC_TREE_ROOT, from, &places[0].folder, &places[0].name);
     if (result == 0) {
-        result = slc_tree_walk(&disk->tree, to, &places[1].folder, &places[1].name);
+        result = slc_tree_walk(&disk->tree, SLC_TREE_ROOT, to, &places[1].folder, &places[1].name);
     }
     if (result == 0) {
         result = change(disk, &places[0], &places[1]);
@@ -386,7 +416,7 @@ static int remove_name(struct slc_recorded *disk, const char *path, char kind)
     int result;
 
     pthread_mutex_lock(&disk->lock);
-    result = slc_tree_walk(&disk->tree, path, &place.folder, &place.name);
+    result = slc_tree_walk(&disk->tree, SLC_TREE_ROOT, path, &place.folder, &place.name);
     if (result == 0) {
         node = slc_tree_find(&disk->tree, place.folder, place.name);
         result = node == SLC_TREE_NONE                    ? -ENOENT
@@ -419,7 +449,7 @@ static int recorded_make_folder(void *self, const char *path)
     int result;
 
     pthread_mutex_lock(&disk->lock);
-    result = slc_tree_walk(&disk->tree, path, &place.folder, &place.name);
+    result = slc_tree_walk(&disk->tree, SLC_TREE_ROOT, path, &place.folder, &place.name);
     if (result == 0) {
         if (place.name[0] == '\0' ||
             slc_tree_find(&disk->tree, place.folder, place.name) != SLC_TREE_NONE) {
@@ -550,6 +580,8 @@ static int recorded_list_folder(void *self,
 
 const struct slc_files slc_recorded_operations = {
     .open = recorded_open,
+    .open_at = recorded_open_at,
+    .open_again = recorded_open_again,
     .close = recorded_close,
     .read_at = recorded_read_at,
     .read = recorded_read,

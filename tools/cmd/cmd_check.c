@@ -119,9 +119,8 @@ static enum slc_status forecast_check(const struct arguments *args,
                         "program, libraries, index of blocks");
     forecast_add_buffer(forecast, "workers", workers * each, "a block and a decoder per thread");
     if (!args->forecast.no_probe) {
-        SLC_TRY(slc_store_trial(NULL, store->reader,
-                                forecast->brief ? BRIEF_SECONDS : TRIAL_SECONDS, NULL, &trial,
-                                err));
+        SLC_TRY(slc_store_trial(store->reader, forecast->brief ? BRIEF_SECONDS : TRIAL_SECONDS,
+                                NULL, &trial, err));
     }
     if (!args->forecast.no_probe && (trial.nnz > 0 || info->nnz == 0)) {
         forecast_try_drives(forecast, slc_reader_path(store->reader));

@@ -249,7 +249,7 @@ static enum slc_status estimate_build(const struct slc_relayout *layouts,
     struct slc_store_trial trial;
     struct format_text a;
 
-    SLC_TRY(slc_store_trial(NULL, reader, TRIAL_SECONDS, NULL, &trial, err));
+    SLC_TRY(slc_store_trial(reader, TRIAL_SECONDS, NULL, &trial, err));
     forecast.final_bytes = (uint64_t)disk_bytes(info, plan);
     if (trial.nnz > 0) {
         forecast_try_drives(&forecast, slc_reader_path(reader));

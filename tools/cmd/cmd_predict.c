@@ -290,7 +290,7 @@ read_model(struct prediction *prediction, const char *folder, struct slc_error *
     }
     forecast_ahead(&prediction->ahead, prediction->args.quiet, prediction->options.input,
                    estimate_ahead, prediction);
-    return slc_model_read(slc_files_system(), folder, SLC_F64, run->order, run->dims, SLC_MAX_ORDER,
+    return slc_model_read(run->files, folder, SLC_F64, run->order, run->dims, SLC_MAX_ORDER,
                           &run->rank, prediction->factors, err);
 }
 
@@ -394,6 +394,7 @@ static int run(const struct command *command, int argc, char **argv)
         for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
             slc_matrix_destroy(&prediction->factors[n]);
         }
+        slc_run_folder_close(&prediction->run);
     }
     slc_free(prediction);
     return code;

@@ -73,10 +73,12 @@ static void folder_of(const char *path, char folder[PATH_BYTES])
     }
 }
 
-enum slc_status
-forecast_try_reading(const char *path, uint64_t most, double *rate, struct slc_error *err)
+enum slc_status forecast_try_reading(const struct slc_files *files,
+                                     const char *path,
+                                     uint64_t most,
+                                     double *rate,
+                                     struct slc_error *err)
 {
-    const struct slc_files *files = slc_files_system();
     const uint64_t start_ns = slc_clock_ns();
     struct slc_file_stat stat = {.bytes = 0};
     struct slc_buffer piece = SLC_BUFFER_INIT;
@@ -150,7 +152,8 @@ void forecast_try_drives(struct forecast *forecast, const char *input)
     }
     if (input != NULL) {
         /* If the input cannot be read, the command itself reports the error. */
-        (void)(forecast_try_reading(input, UINT64_MAX, &forecast->read_rate, NULL) == SLC_OK);
+        (void)(forecast_try_reading(slc_files_system(), input, UINT64_MAX, &forecast->read_rate,
+                                    NULL) == SLC_OK);
     }
     slc_buffer_destroy(&piece);
 }
@@ -383,8 +386,7 @@ static enum slc_status estimate_times(const struct forecast_product *product,
 {
     const struct slc_layout_info *info = slc_reader_info(reader);
     struct slc_store_trial trial;
-    const enum slc_status status =
-        slc_store_trial(NULL, reader, DECODING_SECONDS, NULL, &trial, err);
+    const enum slc_status status = slc_store_trial(reader, DECODING_SECONDS, NULL, &trial, err);
 
     if (status != SLC_OK || trial.nnz == 0) {
         return status;

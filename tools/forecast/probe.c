@@ -237,8 +237,9 @@ static enum slc_status check_start_time(const struct slc_session *session,
         struct slc_block_entry entry;
 
         slc_reader_entry(session->layouts.reader[0], 0, &entry);
-        status = forecast_try_reading(slc_reader_path(session->layouts.reader[0]),
-                                      entry.padded_bytes, &rate, err);
+        status =
+            forecast_try_reading(session->store.files, slc_reader_path(session->layouts.reader[0]),
+                                 entry.padded_bytes, &rate, err);
         before += slc_ratio(first, rate);
         estimate->read_rate = rate;
         estimate->reading = true;

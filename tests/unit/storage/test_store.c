@@ -270,10 +270,10 @@ static void open_faults(void)
         slc_faulty_fail(&faulty, SLC_FAULTY_ANY, k, EIO);
         status = open_both(&faulty.table, &store, &reader, &err);
         slc_reader_close(reader);
+        slc_store_close(&store);
         CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
         /* A failing close after reading does no harm. */
         CU_ASSERT(status == SLC_OK || status == SLC_ERR_IO);
-        slc_store_close(&store);
         if (!slc_faulty_fired(&faulty)) {
             SLC_ASSERT_OK(status, &err);
             break;
