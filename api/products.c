@@ -98,7 +98,7 @@ enum sluice_status sluice_ttv(const struct sluice_store *store,
     struct api_run run = {.phase = NULL};
     struct slc_contract_options contract = {.output = output};
     struct slc_contract_report made;
-    struct slc_tile_stream tiles = {.files = store->store.files};
+    struct slc_tile_stream tiles = {.files = NULL};
     struct api_devices devices;
     struct slc_products_choice choice;
     struct slc_device_products device = {.optional = false};

@@ -253,8 +253,8 @@ build_store(struct reshaping *r, uint64_t budget_bytes, struct slc_error *err)
         slc_builder_abandon(r->builder);
         return status;
     }
-    /* Free the memory of the open store before the sort. */
-    slc_store_push_close(&r->push);
+    /* Free the memory of the open store before the sort; its names are copied after the sort. */
+    slc_store_push_free(&r->push);
     (void)snprintf(origin.source, sizeof origin.source, "%s", options->store);
     (void)snprintf(origin.dialect, sizeof origin.dialect, "%s", options->verb);
     return slc_builder_finish(r->builder, 0, r->report->dims, &origin, &r->report->build, err);

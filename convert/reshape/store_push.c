@@ -21,15 +21,20 @@ enum slc_status slc_store_push_open(struct slc_store_push *push,
     return status;
 }
 
-void slc_store_push_close(struct slc_store_push *push)
+void slc_store_push_free(struct slc_store_push *push)
 {
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
         slc_labels_destroy(&push->labels[n]);
     }
-    if (push->info != NULL) {
-        slc_store_close(&push->store);
-        push->info = NULL;
-    }
+    slc_reader_close(push->store.reader);
+    push->store.reader = NULL;
+    push->info = NULL;
+}
+
+void slc_store_push_close(struct slc_store_push *push)
+{
+    slc_store_push_free(push);
+    slc_store_close(&push->store);
 }
 
 uint64_t slc_store_push_bytes(const struct slc_store_push *push, unsigned workers)

@@ -25,6 +25,8 @@ enum slc_status slc_store_push_open(struct slc_store_push *push,
                                     uint64_t memory_bytes,
                                     struct slc_error *err) SLC_NODISCARD;
 void slc_store_push_close(struct slc_store_push *push);
+/* Frees the index and the labels, but leaves the files of the store open. */
+void slc_store_push_free(struct slc_store_push *push);
 
 /* Returns the bytes of the open store, its labels, and a scan by this number of workers. */
 uint64_t slc_store_push_bytes(const struct slc_store_push *push, unsigned workers);

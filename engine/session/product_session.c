@@ -64,7 +64,7 @@ stream_layout(struct slc_ttm_session *session, struct slc_npy_pair **pair, struc
     options->plan = &session->plan;
     slc_stream_close(session->stream);
     session->stream = NULL;
-    SLC_TRY(slc_stream_open(slc_files_system(), &layouts, &session->plan, &session->stream, err));
+    SLC_TRY(slc_stream_open(NULL, &layouts, &session->plan, &session->stream, err));
     enum slc_status status = slc_ttm_stream(session->stream, options, pair, &session->report, err);
     slc_stream_stats(session->stream, &session->stats);
     return status;

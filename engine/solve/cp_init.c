@@ -54,6 +54,7 @@ enum slc_status cp_init_find(struct cp_state *state, struct slc_error *err)
     if (slc_run_folder_read(slc_files_or_system(options->files), options->init_folder, run,
                             &fault) != SLC_OK ||
         !run->weighted || run->order != state->order || run->rank != state->rank) {
+        slc_run_folder_close(run);
         slc_free(run);
         return SLC_OK;
     }
@@ -73,6 +74,7 @@ enum slc_status cp_init_find(struct cp_state *state, struct slc_error *err)
             state->init.differs = true;
         }
     }
+    slc_run_folder_close(run);
     slc_free(run);
     return status;
 }

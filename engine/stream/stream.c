@@ -180,7 +180,7 @@ static enum slc_status open_parts(struct slc_stream *stream,
 {
     const char *paths[SLC_MAX_LAYOUTS];
     const struct slc_io_options options = {
-        .files = files,
+        .files = files != NULL ? files : slc_reader_files(layouts->reader[0]),
         .paths = paths,
         .file_count = layouts->count,
         .slot_count = plan->slot_count,

@@ -11,7 +11,7 @@
 
 /* Options of a tile stream, and statistics of its last run. */
 struct slc_tile_stream {
-    const struct slc_files *files; /* NULL: the operating system */
+    const struct slc_files *files; /* NULL: those of the reader */
     enum slc_io_kind io;
     /* Schedule if steps have no turns. SLC_SCHEDULE_AUTO: file order if blocks have nearly equal
      * sizes, otherwise largest first. */

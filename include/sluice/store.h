@@ -53,7 +53,9 @@ struct sluice_appended {
     char source[512]; /* path as passed to sluice_append */
 };
 
-/* Opens the store at `path` and validates its manifest, header and index.
+/* Opens the store at `path` and validates its manifest, header and index. Opens all files of the
+ * store, so that it can be moved or replaced until it is closed; functions with this store read the
+ * opened files.
  * Ownership: the caller closes *ret_store with sluice_store_close.
  * Errors: SLUICE_ERR_FORMAT if `path` is not a store, SLUICE_ERR_UNSUPPORTED, SLUICE_ERR_DAMAGED,
  * SLUICE_ERR_IO, SLUICE_ERR_MEMORY, SLUICE_ERR_USAGE. On error, *ret_store is unchanged.

@@ -126,7 +126,7 @@ static bool reserve_kept(struct slc_held_folder *folder)
 }
 
 /* Keeps a second descriptor of the open file `fd`, unless there are too few descriptors. Returns 0
- * or -ENOMEM. */
+ * or a negated errno. */
 static int keep_file(struct slc_held_folder *folder, const char *path, int fd)
 {
     char *copy = NULL;
@@ -140,7 +140,7 @@ static int keep_file(struct slc_held_folder *folder, const char *path, int fd)
     const int again = folder->files.open_again(folder->files.self, fd, 0);
     if (again < 0) {
         slc_free(copy);
-        return 0;
+        return again == -EMFILE || again == -ENFILE ? 0 : again;
     }
     folder->kept[folder->count++] = (struct kept_file){copy, again};
     return 0;

@@ -22,15 +22,17 @@ THREADS = 3
 
 CONVERT = {name: ("convert", name + ".tns", "x.slc", "-f", "-q") for name in "ab"}
 ADD = ("layout", "x.slc", "--sorted", "all", "-q")
-DROP = ("layout", "x.slc", "--drop", "sorted-3,sorted-2,sorted-1", "-q")
+DROP = tuple(("layout", "x.slc", "--drop", f"sorted-{mode}", "-q") for mode in (3, 2, 1))
 APPEND = ("append", "x.slc", "more.tns", "-q")
-CHANGES = (CONVERT["a"], CONVERT["b"], CONVERT["a"], ADD, APPEND, CONVERT["b"], CONVERT["a"], CONVERT["b"], ADD, DROP)
+CHANGES = (CONVERT["a"], CONVERT["b"], CONVERT["a"], ADD, APPEND, CONVERT["b"], CONVERT["a"], CONVERT["b"], ADD, *DROP)
 # What a reader runs; OUT is a new path.
 READS = (
     ("cpd", "x.slc", "-o", "OUT", "-r", "2", "-i", "1", "--tol", "0", "--deterministic", "-t", "1", "--checkpoint",
      "none", "-q"),
     ("mttkrp", "x.slc", "--mode", "1", "--factors", "factors", "-o", "OUT", "--deterministic", "-t", "1", "-q"),
     ("ttv", "x.slc", "OUT", "--mode", "2", "--vector", "v.npy", "-t", "1", "-q"),
+    ("ttm", "x.slc", "OUT", "--mode", "2", "--matrix", "v.npy", "-t", "1", "-q"),
+    ("slice", "x.slc", "OUT", "--mode", "1=1..30", "-t", "1", "-q"),
     ("export", "x.slc", "OUT", "-t", "1", "-q"),
     ("info", "x.slc", "--json"),
     ("check", "x.slc"),
@@ -65,7 +67,7 @@ def digest(path):
 
 def read(call, folder, args, number):
     """Runs a reader and returns its result; `call` returns a CompletedProcess."""
-    out = f"out{number}" + (".tns" if args[0] == "export" else ".slc" if args[0] == "ttv" else "")
+    out = f"out{number}" + (".tns" if args[0] == "export" else ".slc" if args[0] in ("ttv", "slice") else "")
     done = call([out if arg == "OUT" else arg for arg in args], cwd=folder)
     check(done.returncode == 0, f"{' '.join(args)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
     if "OUT" not in args:
@@ -123,7 +125,7 @@ def constantly(folder):
             try:
                 result = read(server.run, folder, with_method(args, number), f"-{number}")
                 if args[0] != "check" and result not in known[args]:
-                    failures.append(f"{args}: a result of no state of the store: {result[:2000]}")
+                    failures.append(f"{args}: a result of no state of the store: {result[:1000]}")
             except AssertionError as error:
                 failures.append(str(error))
             counts[1] += 1

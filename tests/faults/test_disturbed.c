@@ -102,6 +102,7 @@ static void replace(void)
     (void)snprintf(aside, sizeof aside, "%s/aside.slc", inputs);
     (void)rename(below("in/x.slc"), aside);
     file_tree_copy(other, below("in/x.slc"));
+    file_tree_remove(aside);
 }
 
 static void remove_results(void)
@@ -113,7 +114,7 @@ struct disturbance {
     const char *name;
     void (*call)(void);
     const char *path; /* path of the disturbed file */
-    bool replaces;    /* the result may be that of the replacement */
+    bool replaces;    /* succeeds; the result may be that of the replacement */
     bool removes;     /* the result may be missing */
 };
 
@@ -208,6 +209,9 @@ static const char *check_disturbed(const struct attempt *a, char *text, size_t b
         return !is_result(a, &now)        ? "exit code 0, but the result is another"
                : !prints_the_same(a, end) ? "exit code 0, but prints something else"
                                           : NULL;
+    }
+    if (a->disturbance->replaces) {
+        return "fails, although there was a whole store at any time";
     }
     if (end->code != 5 && !(end->code == 3 && strstr(a->of->name, "convert") != NULL)) {
         (void)snprintf(text, bytes, "exit code %d", end->code);
@@ -448,6 +452,11 @@ static void test_others(void)
                           {"altered", alter, "g.slc/blco.blk", false, false}},
          .kinds = READS,
          .blamed = "g.slc"},
+        {.name = "info",
+         .arguments = "info ../in/x.slc",
+         .disturbances = {{"replaced", replace, NULL, true, false}},
+         .kinds = 1U << SLC_FAULTY_ANY,
+         .blamed = "x.slc"},
         {.name = "ttv, mmap",
          .arguments = "ttv ../in/x.slc --mode 1 --vector ../in/v.npy out.slc -t 2 --sort --io mmap",
          .disturbances = OF_STORE("blco.blk"),

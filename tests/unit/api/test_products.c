@@ -306,6 +306,65 @@ static void refuses_a_matrix(void)
     sluice_store_close(store);
 }
 
+/* Replaces the store of small_store with one of another tensor of the same shape. */
+static void replace_store(void)
+{
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_convert_options options = {.struct_bytes = sizeof options};
+    char input[512], path[512];
+    FILE *file;
+
+    snprintf(input, sizeof input, "%s/other.tns", home());
+    snprintf(path, sizeof path, "%s/small.slc", home());
+    file = fopen(input, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CU_ASSERT(fprintf(file, "4 3 5 9\n1 1 1 -7\n2 2 2 4\n3 1 4 6\n") > 0);
+    CU_ASSERT_EQUAL(fclose(file), 0);
+    options.output.overwrite = 1;
+    API_OK(sluice_convert(input, path, &options, NULL, &err), &err);
+}
+
+static void multiply_ones(const struct sluice_store *store, double output[ROWS])
+{
+    const double ones[TUBES] = {1, 1, 1, 1, 1};
+    const double *const factors[3] = {NULL, ones, ones};
+    struct sluice_error err = SLUICE_ERROR_INIT;
+
+    API_OK(sluice_mttkrp(store, 0, 1, factors, output, ROWS, NULL, &err), &err);
+}
+
+/* An open store is the tensor that it was when it was opened. */
+static void keeps_its_tensor(void)
+{
+    for (unsigned relabel = 0; relabel < 2; relabel++) {
+        struct sluice_store *store = small_store((enum sluice_relabel)relabel), *now = NULL;
+        struct sluice_error err = SLUICE_ERROR_INIT;
+        struct sluice_ttv_options options = {.struct_bytes = sizeof options};
+        double matrix[TUBES * 3], before[ROWS], after[ROWS];
+        char path[512];
+
+        multiply_ones(store, before);
+        replace_store();
+        multiply_ones(store, after);
+        CU_ASSERT_EQUAL(memcmp(before, after, sizeof before), 0);
+        options.output.overwrite = 1;
+        for (unsigned modes = 1; modes < 8; modes++) {
+            options.compute.io = (enum sluice_io)(modes % 4);
+            check_ttv(store, modes, &options);
+        }
+        fill(matrix, SLC_COUNT(matrix), 0.5);
+        snprintf(path, sizeof path, "%s/kept", home());
+        API_OK(sluice_ttm(store, 1, 3, matrix, path, NULL, NULL, &err), &err);
+        check_ttm(path, 1, 3, matrix);
+        snprintf(path, sizeof path, "%s/small.slc", home());
+        API_OK(sluice_store_open(path, &now, &err), &err);
+        multiply_ones(now, after);
+        CU_ASSERT_EQUAL(after[3], 9);
+        sluice_store_close(now);
+        sluice_store_close(store);
+    }
+}
+
 SLC_SUITE(products)
 {
     static const struct slc_test tests[] = {
@@ -313,6 +372,7 @@ SLC_SUITE(products)
         {"vectors that are refused", refuses_vectors},
         {"a matrix in every mode", multiplies_by_a_matrix},
         {"matrices that are refused", refuses_a_matrix},
+        {"a store that is replaced while it is open", keeps_its_tensor},
     };
 
     return slc_test_main("api products", tests, SLC_COUNT(tests), argc, argv);

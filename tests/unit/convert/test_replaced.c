@@ -8,6 +8,8 @@
 #include "slc_test.h"
 #include "storage/file/block_file.h"
 #include "storage/manifest/names.h"
+#include "storage/model/npy.h"
+#include "storage/model/run_folder.h"
 #include "storage/verify/verify.h"
 
 #include <stdio.h>
@@ -277,8 +279,109 @@ static void disturb(void (*prepare)(void),
         fired = slc_faulty_fired(&faulty);
         CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
     }
-    CU_ASSERT(k > 20);
+    CU_ASSERT(k > 15);
     CU_ASSERT_EQUAL(failed, 0);
+}
+
+static void run_path(const char *name, char path[400])
+{
+    (void)snprintf(path, 400, "%s/run/%s", folder, name);
+}
+
+/* Writes factors and weights that all have the value `value`, and run.json last, like a run. */
+static void write_run(double value)
+{
+    static const char record[] =
+        "{\"schema\": \"sluice-run-1\", \"tensor\": {\"path\": \"x.slc\", \"dims\": [3, 2], "
+        "\"content_sum\": \"0123456789abcdef\"}}";
+    const double values[] = {value, value, value};
+    const struct slc_files *files = slc_quick_files();
+    struct slc_error err = SLC_ERROR_INIT;
+    char path[400], name[32];
+
+    run_path("run.json", path);
+    (void)files->unlink(files->self, path);
+    run_path("lambda.npy", path);
+    SLC_ASSERT_OK(slc_npy_write_vector(files, path, values, 1, &err), &err);
+    for (unsigned mode = 0; mode < 2; mode++) {
+        (void)snprintf(name, sizeof name, "mode-%u.npy", mode + 1);
+        run_path(name, path);
+        SLC_ASSERT_OK(slc_npy_write_vector(files, path, values, 3 - mode, &err), &err);
+    }
+    run_path("run.json", path);
+    SLC_ASSERT_OK(slc_file_replace(files, path, record, sizeof record - 1, &err), &err);
+}
+
+static void first_run(void)
+{
+    char path[400];
+
+    run_path("", path);
+    (void)mkdir(path, 0777);
+    write_run(1);
+}
+
+static void second_run(void)
+{
+    write_run(2);
+}
+
+/* A run that has removed run.json, and then stops. */
+static void unfinished_run(void)
+{
+    char path[400];
+
+    second_run();
+    run_path("run.json", path);
+    (void)unlink(path);
+}
+
+static enum slc_status read_factors(const struct slc_files *files,
+                                    const char *path,
+                                    const uint64_t dims[2],
+                                    double *value,
+                                    struct slc_error *err)
+{
+    struct slc_matrix factors[2];
+    uint32_t rank = 0;
+    enum slc_status status =
+        slc_model_read(files, path, SLC_F64, 2, dims, SLC_MAX_ORDER, &rank, factors, err);
+
+    if (status == SLC_OK) {
+        *value = slc_matrix_get(&factors[0], 2, 0);
+        CU_ASSERT_EQUAL(slc_matrix_get(&factors[1], 1, 0), *value);
+    }
+    slc_matrix_destroy(&factors[0]);
+    slc_matrix_destroy(&factors[1]);
+    return status;
+}
+
+/* Reads a run as `top` and `predict` do: its shape, and later its factors. */
+static enum slc_status read_run(const struct slc_files *files, struct slc_error *err)
+{
+    static struct slc_run_folder run;
+    double value = 0;
+    char path[400];
+
+    (void)snprintf(path, sizeof path, "%s/run", folder);
+    enum slc_status status = slc_run_folder_read(files, path, &run, err);
+    SLC_THEN(status, read_factors(run.files, path, run.dims, &value, err));
+    if (status == SLC_OK) {
+        CU_ASSERT_EQUAL(run.lambda[0], value);
+    }
+    slc_run_folder_close(&run);
+    return status;
+}
+
+/* Reads only the factors, as `mttkrp --factors` does. */
+static enum slc_status read_model(const struct slc_files *files, struct slc_error *err)
+{
+    static const uint64_t dims[2] = {3, 2};
+    double value = 0;
+    char path[400];
+
+    (void)snprintf(path, sizeof path, "%s/run", folder);
+    return read_factors(files, path, dims, &value, err);
 }
 
 static void prepare(void)
@@ -336,6 +439,24 @@ static void test_check(void)
     disturb(stripe, gather, verify_store);
 }
 
+static void test_runs(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_faulty faulty;
+
+    prepare();
+    disturb(first_run, second_run, read_run);
+    disturb(first_run, second_run, read_model);
+    /* The first opens are of the folder and of run.json. */
+    start_anew(first_run);
+    slc_faulty_init(&faulty);
+    slc_faulty_fail(&faulty, SLC_FAULTY_OPEN, 4, 0);
+    faulty.action = SLC_FAULTY_CALL;
+    faulty.call = unfinished_run;
+    SLC_ASSERT_FAILS(read_run(&faulty.table, &err), SLC_ERR_IO, &err, "is writing its results");
+    CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
+}
+
 /* A store that is altered or incomplete, and stays so, is an error as before. */
 static void test_altered(void)
 {
@@ -387,6 +508,7 @@ static const struct slc_test tests[] = {
     {"a store that is replaced", test_replaced},
     {"a store whose layouts change", test_layouts},
     {"a check of such stores", test_check},
+    {"a run that is replaced", test_runs},
     {"a store that is altered", test_altered},
     {"a store that is replaced before every operation", test_always},
 };
