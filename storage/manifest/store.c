@@ -411,6 +411,7 @@ void slc_store_close(struct slc_store *store)
     slc_reader_close(store->reader);
     slc_held_folder_close(store->held);
     slc_free(store->path);
+    store->files = NULL;
     store->reader = NULL;
     store->held = NULL;
     store->path = NULL;

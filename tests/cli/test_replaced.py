@@ -29,6 +29,8 @@ CHANGES = (CONVERT["a"], CONVERT["b"], CONVERT["a"], ADD, APPEND, CONVERT["b"], 
 READS = (
     ("cpd", "x.slc", "-o", "OUT", "-r", "2", "-i", "1", "--tol", "0", "--deterministic", "-t", "1", "--checkpoint",
      "none", "-q"),
+    ("cpd", "x.slc", "-o", "OUT", "-r", "1,2", "--keep", "all", "--consistency", "never", "-i", "1", "--tol", "0",
+     "--deterministic", "-t", "1", "--checkpoint", "none", "-q"),
     ("mttkrp", "x.slc", "--mode", "1", "--factors", "factors", "-o", "OUT", "--deterministic", "-t", "1", "-q"),
     ("ttv", "x.slc", "OUT", "--mode", "2", "--vector", "v.npy", "-t", "1", "-q"),
     ("ttm", "x.slc", "OUT", "--mode", "2", "--matrix", "v.npy", "-t", "1", "-q"),
@@ -57,7 +59,8 @@ def digest(path):
     if os.path.isfile(path):
         files = [path]
     else:
-        files = sorted(os.path.join(path, name) for name in os.listdir(path) if not name.endswith(".json"))
+        files = sorted(os.path.join(at, name) for at, _, names in os.walk(path) for name in names
+                       if not name.endswith(".json"))
     hashed = hashlib.sha256()
     for name in files:
         with open(name, "rb") as file:

@@ -256,7 +256,8 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
                                            args->checkpoint};
 
     SLC_TRY(cpd_checkpoint_interval(args->interval, &cpd->als.checkpoint_seconds, err));
-    SLC_TRY(session_open(&cpd->session, operands->text[0], cpd->args.session.memory, err));
+    SLC_TRY(slc_store_open_within(cpd->files, operands->text[0], args->session.memory,
+                                  &cpd->session.store, err));
     fill_options(cpd);
     SLC_TRY(cpd_output_choose(&cpd->output, operands->text[0], (unsigned)args->rank, &names, err));
     SLC_TRY(session_plan(&cpd->session, &args->session, SLC_OP_CPD, 0, (uint32_t)args->rank, err));

@@ -207,6 +207,7 @@ struct cpd {
     const struct command *command;
     int argc;
     char **argv;
+    const struct slc_files *files; /* for opening the store; NULL: those of the system */
     struct slc_session session;
     struct slc_cp_als_options als;
     struct slc_cp_result result;

@@ -1,6 +1,7 @@
 /* A sweep of `sluice cpd`: makes its runs from the options of the command and prints the
  * results. */
 #include "base/error/clock.h"
+#include "base/memory/memory.h"
 #include "sweep/sweep.h"
 #include "sweep/sweep_compare.h"
 #include "tools/cmd/cpd/cpd_run.h"
@@ -123,6 +124,7 @@ static void sweep_report(const struct slc_sweep_record *record,
 struct sweep {
     const struct cpd *cpd;
     const struct operands *operands;
+    struct slc_held_folder *held; /* folder of the store, so that all runs read the same store */
     char folder[1024];
 };
 
@@ -133,6 +135,7 @@ static int run_sweep_job(void *context, struct slc_sweep_job *job)
                       .command = sweep->cpd->command,
                       .argc = sweep->cpd->argc,
                       .argv = sweep->cpd->argv,
+                      .files = slc_held_folder_files(sweep->held),
                       .session = {.stream = NULL},
                       .log = sweep->cpd->log,
                       .start_ns = slc_clock_ns(),
@@ -169,9 +172,11 @@ static enum slc_status
 prepare_sweep(void *context, uint32_t rank, json_t **identity, struct slc_error *err)
 {
     const struct sweep *sweep = context;
-    struct cpd cpd = {.args = sweep->cpd->args, .session = {.stream = NULL}};
-    enum slc_status status =
-        session_open(&cpd.session, sweep->operands->text[0], cpd.args.session.memory, err);
+    struct cpd cpd = {.args = sweep->cpd->args,
+                      .files = slc_held_folder_files(sweep->held),
+                      .session = {.stream = NULL}};
+    enum slc_status status = slc_store_open_within(
+        cpd.files, sweep->operands->text[0], cpd.args.session.memory, &cpd.session.store, err);
 
     SLC_THEN(status, session_plan(&cpd.session, &cpd.args.session, SLC_OP_CPD, 0, rank, err));
     if (status == SLC_OK && !cpd.args.quiet) {
@@ -297,7 +302,8 @@ static int run_all_jobs(struct sweep *sweep, struct slc_sweep_record *record, st
 {
     const struct arguments *args = &sweep->cpd->args;
     uint32_t ranks[OPTION_COUNTS_MAX];
-    const struct slc_sweep_options options = {.store = sweep->operands->text[0],
+    const struct slc_sweep_options options = {.files = slc_held_folder_files(sweep->held),
+                                              .store = sweep->operands->text[0],
                                               .folder = sweep->folder,
                                               .ranks = ranks,
                                               .rank_count = args->ranks.count,
@@ -338,6 +344,17 @@ static int run_all_jobs(struct sweep *sweep, struct slc_sweep_record *record, st
     return code;
 }
 
+static enum slc_status hold_store(struct sweep *sweep, struct slc_error *err)
+{
+    struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
+
+    SLC_TRY(slc_check_memory(manifest != NULL, err, "for a manifest"));
+    enum slc_status status =
+        slc_store_hold(slc_files_system(), sweep->operands->text[0], &sweep->held, manifest, err);
+    slc_free(manifest);
+    return status;
+}
+
 int cpd_run_sweep(const struct cpd *cpd, const struct operands *operands)
 {
     struct sweep sweep = {.cpd = cpd, .operands = operands};
@@ -347,7 +364,12 @@ int cpd_run_sweep(const struct cpd *cpd, const struct operands *operands)
     if (check_sweep(&cpd->args, &err) != SLC_OK || choose_folder(&sweep, &err) != SLC_OK) {
         return console_error(&err);
     }
+    if (hold_store(&sweep, &err) != SLC_OK) {
+        slc_held_folder_close(sweep.held);
+        return console_error(&err);
+    }
     int code = run_all_jobs(&sweep, &record, &err);
     slc_sweep_record_destroy(&record);
+    slc_held_folder_close(sweep.held);
     return code;
 }
