@@ -12,6 +12,7 @@
 #include "engine/executor/replica.h"
 #include "engine/solve/cp_state.h"
 #include "storage/file/files.h"
+#include "storage/model/model.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -421,12 +422,22 @@ static enum slc_status finish_executor(struct cp_state *state, struct slc_error 
     return status;
 }
 
-/* Allocates memory, then computes the starting factors or restores a checkpoint. */
+/* Allocates memory, then computes the starting factors or restores a checkpoint. The folder of the
+ * starting factors stays open, so that the factors that are read are those in the identity. */
 static enum slc_status start_run(struct cp_state *state, struct slc_error *err)
 {
+    const struct slc_cp_als_options *const given = state->options;
+    struct slc_cp_als_options options = *given;
+    struct slc_held_folder *held = NULL;
+    struct slc_error unheld = SLC_ERROR_INIT; /* reported when the folder is read */
     bool resumed = false;
-    enum slc_status status = cp_state_create(state, err);
 
+    if (given->init_folder != NULL &&
+        slc_model_hold(given->files, given->init_folder, &held, &unheld) == SLC_OK) {
+        options.files = slc_held_folder_files(held);
+        state->options = &options;
+    }
+    enum slc_status status = cp_state_create(state, err);
     SLC_THEN(status, cp_holdout_begin(state, err));
     SLC_THEN(status, cp_init_find(state, err));
     SLC_THEN(status, cp_resume(state, &resumed, err));
@@ -435,6 +446,8 @@ static enum slc_status start_run(struct cp_state *state, struct slc_error *err)
     }
     SLC_THEN(status, start_executor(state, err));
     SLC_THEN(status, cp_checkpoint_start(state, err));
+    state->options = given;
+    slc_held_folder_close(held);
     state->result->times.init += slc_seconds_since(state->start_ns);
     state->result->reason = SLC_STOP_ITERATIONS;
     return status;
