@@ -8,6 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Descriptors that are left to the rest of the process. */
+enum { OTHER_FILES = 32 };
+
 struct kept_file {
     char *path;
     int fd;
@@ -26,8 +29,9 @@ struct slc_held_folder {
 static unsigned kept_limit(void)
 {
     const long descriptors = sysconf(_SC_OPEN_MAX);
+    const long spare = descriptors < 0 || descriptors > 4096 ? 4096 : descriptors - OTHER_FILES;
 
-    return descriptors < 0 || descriptors > 4096 ? 1024 : (unsigned)descriptors / 4;
+    return spare > 0 ? (unsigned)spare / 4 : 0;
 }
 
 enum slc_status slc_held_folder_open(const struct slc_files *files,

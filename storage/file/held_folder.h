@@ -16,14 +16,14 @@
 #include <stdbool.h>
 
 /* Number of attempts at opening files that are being replaced. One replacement fails one attempt,
- * which lasts far shorter than the replacement. */
+ * and an attempt is much shorter than a replacement. */
 enum { SLC_HELD_ATTEMPTS = 32 };
 
 /* Opens the folder at `path`. Its table uses the operations of `files`, which may be NULL; if
- * `files` itself has a held folder, only its operations are used. At most a quarter of the
- * descriptors that the process may open are kept; files opened after that are only opened through
- * the folder. Ownership: release with slc_held_folder_close, which accepts NULL. Errors:
- * SLC_ERR_IO, SLC_ERR_MEMORY. */
+ * `files` itself has a held folder, only its operations are used. Of the descriptors that the
+ * process may open, at most a quarter of those beyond the first 32 are used to keep files; other
+ * files are only opened through the folder. Ownership: release with slc_held_folder_close, which
+ * accepts NULL. Errors: SLC_ERR_IO, SLC_ERR_MEMORY. */
 enum slc_status slc_held_folder_open(const struct slc_files *files,
                                      const char *path,
                                      struct slc_held_folder **folder,
