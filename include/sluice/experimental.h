@@ -1,5 +1,6 @@
 /* Interfaces that may still change incompatibly before version 1: GPUs and groups of processors,
- * values of models, and sweeps over ranks. sluice/sluice.h does not include this header. */
+ * values and residuals of models, and sweeps over ranks. sluice/sluice.h does not include this
+ * header. */
 #ifndef SLUICE_EXPERIMENTAL_H
 #define SLUICE_EXPERIMENTAL_H
 
@@ -143,6 +144,70 @@ SLUICE_API enum sluice_status sluice_predict_text(const struct sluice_model *mod
                                                   const struct sluice_predict_text_options *options,
                                                   struct sluice_predict_report *report,
                                                   struct sluice_error *err);
+
+/* Score by which sluice_residuals selects nonzeros. The residual is the value minus the value of
+ * the model. */
+enum sluice_residual_score {
+    SLUICE_RESIDUAL_ABSOLUTE, /* |residual| */
+    SLUICE_RESIDUAL_RELATIVE, /* |residual / value| */
+    SLUICE_RESIDUAL_ABOVE,    /* residual: only values above the model */
+    SLUICE_RESIDUAL_BELOW     /* -residual: only values below the model */
+};
+
+enum { SLUICE_MAX_QUANTILES = 16 };
+
+struct sluice_residuals_options {
+    uint64_t struct_bytes;
+    struct sluice_run_options run;
+    enum sluice_residual_score score;
+    enum sluice_io io;
+    uint64_t top;            /* number of nonzeros to pass to `nonzero`, up to a million */
+    const double *quantiles; /* quantile_count fractions from 0 to 1, of the magnitudes */
+    uint64_t quantile_count; /* up to SLUICE_MAX_QUANTILES; 0 means no quantiles */
+    uint64_t io_limit;       /* maximum bytes read per second; 0 means no limit */
+};
+
+struct sluice_residual {
+    uint64_t place;                   /* position in the list, from 0 */
+    double value;                     /* value of the store, after its transforms */
+    double model;                     /* value of the model */
+    uint64_t index[SLUICE_MAX_ORDER]; /* indices of the input, from 0 */
+};
+
+struct sluice_residuals_report {
+    uint64_t struct_bytes;
+    uint64_t nnz;
+    double norm, values_norm; /* 2-norms of the residuals and of the values */
+    double rmse, mae, mean;   /* `mean` is the mean residual, with its sign */
+    double largest;           /* largest magnitude of a residual */
+    double quantiles[SLUICE_MAX_QUANTILES];
+    uint64_t bytes_read;
+    uint32_t passes; /* passes over the store */
+    uint32_t listed; /* nonzeros with a score, at most options->top */
+};
+
+/* Computes the residuals of a model at all nonzeros of a store, in memory that does not depend on
+ * the number of nonzeros. Passes the options->top nonzeros with the highest scores to `nonzero`,
+ * highest score first, equal scores in the order of their indices. If `nonzero` returns a value
+ * other than 0, the list ends, which is not an error. The quantile q is the smallest magnitude such
+ * that at least q * nnz magnitudes are not larger; quantiles are exact. `nonzero` and `report` may
+ * be NULL.
+ * Math: value of the model as for sluice_predict.
+ * Ownership: a residual is valid during the callback.
+ * Order: all results have the same bits for any number of threads, memory and I/O.
+ * Errors: SLUICE_ERR_INPUT if the mode sizes of store and model differ; SLUICE_ERR_NUMERIC, with
+ * the indices from 1, if a residual is not finite; SLUICE_ERR_USAGE, SLUICE_ERR_UNSUPPORTED,
+ * SLUICE_ERR_BUDGET, SLUICE_ERR_DAMAGED, SLUICE_ERR_IO, SLUICE_ERR_MEMORY, SLUICE_ERR_SYSTEM,
+ * SLUICE_ERR_INTERRUPTED. On error, `report` is unchanged and `nonzero` was not called.
+ * Cost: one pass over the store, up to four with quantiles of more than a million nonzeros; rank *
+ * order multiplications per nonzero and pass. */
+SLUICE_API enum sluice_status
+sluice_residuals(const struct sluice_store *store,
+                 const struct sluice_model *model,
+                 const struct sluice_residuals_options *options,
+                 int (*nonzero)(void *context, const struct sluice_residual *residual),
+                 struct sluice_residuals_report *report,
+                 struct sluice_error *err);
 
 /* A completed run of a sweep. Unknown numbers are NaN. */
 struct sluice_sweep_run {

@@ -9,6 +9,7 @@ from ._errors import UsageError
 
 MAX_ORDER = 16
 MAX_DEVICES = 16
+MAX_QUANTILES = 16
 U32, U64, F64, ENUM = c_uint32, c_uint64, c_double, c_int
 LIMITS = {U32: (0, 2**32 - 1), U64: (0, 2**64 - 1)}
 
@@ -288,6 +289,24 @@ class ReportOptions(Structure):
 class PredictReport(Structure):
     _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("index_base", U32), ("rows", U64), ("has_values", U64),
                 ("rmse", F64), ("mae", F64), ("largest", F64), ("values_norm", F64)]
+
+
+class ResidualsOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("score", ENUM), ("io", ENUM), ("top", U64),
+                ("quantiles", POINTER(F64)), ("quantile_count", U64), ("io_limit", U64)]
+
+
+class Residual(Structure):
+    _fields_ = [("place", U64), ("value", F64), ("model", F64), ("index", U64 * MAX_ORDER)]
+
+
+ON_RESIDUAL = CFUNCTYPE(c_int, c_void_p, POINTER(Residual))
+
+
+class ResidualsReport(Structure):
+    _fields_ = [("struct_bytes", U64), ("nnz", U64), ("norm", F64), ("values_norm", F64), ("rmse", F64), ("mae", F64),
+                ("mean", F64), ("largest", F64), ("quantiles", F64 * MAX_QUANTILES), ("bytes_read", U64), ("passes", U32),
+                ("listed", U32)]
 
 
 def _c_name(kind: Any) -> str:

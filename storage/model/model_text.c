@@ -4,6 +4,7 @@
 
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
+#include "base/text/csv_text.h"
 #include "storage/file/output.h"
 
 #include <errno.h>
@@ -39,36 +40,7 @@ static enum slc_status write_row(struct slc_output *output,
     return SLC_OK;
 }
 
-/* Returns the number of digits at `text`. */
-static size_t count_digits(const char *text)
-{
-    return strspn(text, "0123456789");
-}
-
-/* True if the text is a decimal number, such as -1.5e-3. */
-static bool is_number(const char *text)
-{
-    text += strspn(text, "+-") == 1;
-    const size_t whole = count_digits(text);
-    const size_t part = text[whole] == '.' ? count_digits(text + whole + 1) : 0;
-    text += whole + (text[whole] == '.') + part;
-    if (whole + part > 0 && (*text == 'e' || *text == 'E')) {
-        text += 1 + (strspn(text + 1, "+-") == 1);
-        return *text != '\0' && text[count_digits(text)] == '\0';
-    }
-    return whole + part > 0 && *text == '\0';
-}
-
-/* True if a spreadsheet could run the name as a formula, or if it could be taken for a name that
- * has got an apostrophe for this reason. */
-static bool is_formula(const char *name)
-{
-    const char *first = name + strspn(name, "'");
-
-    return *first != '\0' && strchr("=+-@\t\r", *first) != NULL && !is_number(name);
-}
-
-/* Writes a name in double quotes, with inner quotes doubled, and a comma ([RFC4180]). */
+/* Writes a name in double quotes, and a comma. */
 static enum slc_status write_name(struct slc_output *output,
                                   struct slc_names *names,
                                   uint64_t index,
@@ -77,24 +49,14 @@ static enum slc_status write_name(struct slc_output *output,
 {
     const char *name;
     size_t bytes;
-    uint8_t *space, *at;
+    uint8_t *space;
 
     SLC_TRY(slc_names_get(names, index, &name, &bytes, err));
-    SLC_TRY(slc_output_reserve(output, 2 * (size_t)SLC_NAME_BYTES_MAX + 4, &space, err));
-    at = space;
-    *at++ = '"';
-    if (!raw && is_formula(name)) {
-        *at++ = '\'';
-    }
-    for (size_t i = 0; i < bytes; i++) {
-        if (name[i] == '"') {
-            *at++ = '"';
-        }
-        *at++ = (uint8_t)name[i];
-    }
-    *at++ = '"';
-    *at++ = ',';
-    output->used += (size_t)(at - space);
+    SLC_TRY(slc_output_reserve(output, slc_csv_quoted_bytes(SLC_NAME_BYTES_MAX) + 1, &space, err));
+    const size_t used = raw ? slc_csv_quote_raw((char *)space, name, bytes)
+                            : slc_csv_quote((char *)space, name, bytes);
+    space[used] = ',';
+    output->used += used + 1;
     return SLC_OK;
 }
 

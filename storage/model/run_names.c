@@ -135,6 +135,59 @@ static void note_store(const struct slc_run_folder *run, const struct slc_run_na
     }
 }
 
+/* Sets *path to a place where the store of a run may be: 0, the folder where the run was made; 1,
+ * the current folder. *path is NULL if the record has no such place. */
+static enum slc_status
+store_place(const struct slc_run_folder *run, unsigned place, char **path, struct slc_error *err)
+{
+    const struct slc_run_record *record = &run->record;
+
+    *path = NULL;
+    if (!run->recorded || *record->store == '\0' ||
+        (place == 0 && (*record->store == '/' || *record->directory == '\0'))) {
+        return SLC_OK;
+    }
+    *path =
+        place == 0 ? slc_path_join(record->directory, record->store) : slc_strdup(record->store);
+    return slc_check_memory(*path != NULL, err, "for a path");
+}
+
+enum slc_status slc_run_store_find(const struct slc_files *files,
+                                   const struct slc_run_folder *run,
+                                   char **ret_path,
+                                   struct slc_error *err)
+{
+    struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
+    enum slc_status status = slc_check_memory(manifest != NULL, err, "for a manifest");
+    bool found = false;
+
+    *ret_path = NULL;
+    for (unsigned place = 0; place < 2 && status == SLC_OK && !found; place++) {
+        struct slc_error fault = SLC_ERROR_INIT;
+
+        slc_free(*ret_path);
+        status = store_place(run, place, ret_path, err);
+        if (status != SLC_OK || *ret_path == NULL) {
+            continue;
+        }
+        found =
+            slc_manifest_read(slc_files_or_system(files), *ret_path, manifest, &fault) == SLC_OK;
+        if (!found && (place == 1 || fault.status == SLC_ERR_MEMORY)) {
+            status = slc_error_pass(err, &fault);
+        }
+    }
+    if (status == SLC_OK && !found) {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "the record of the run does not name a store: please name the store");
+    }
+    if (status != SLC_OK) {
+        slc_free(*ret_path);
+        *ret_path = NULL;
+    }
+    slc_free(manifest);
+    return status;
+}
+
 /* Opens the names of the store recorded in run.json. */
 static enum slc_status open_recorded(const struct slc_files *files,
                                      const struct slc_run_folder *run,
@@ -142,20 +195,20 @@ static enum slc_status open_recorded(const struct slc_files *files,
                                      struct slc_run_names *names,
                                      struct slc_error *err)
 {
-    const struct slc_run_record *record = &run->record;
     enum slc_status status = SLC_OK;
 
     names->store = SLC_RUN_STORE_ABSENT;
-    if (*record->store != '/' && *record->directory != '\0') {
-        char *path = slc_path_join(record->directory, record->store);
+    for (unsigned place = 0; place < 2 && status == SLC_OK && names->store == SLC_RUN_STORE_ABSENT;
+         place++) {
+        char *path;
 
-        status = path == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a path")
-                              : open_if_present(files, run, path, manifest, names, err);
+        status = store_place(run, place, &path, err);
+        if (path != NULL) {
+            status = open_if_present(files, run, path, manifest, names, err);
+        }
         slc_free(path);
     }
-    return status == SLC_OK && names->store == SLC_RUN_STORE_ABSENT
-               ? open_if_present(files, run, record->store, manifest, names, err)
-               : status;
+    return status;
 }
 
 enum slc_status slc_run_names_open(const struct slc_files *files,

@@ -25,9 +25,17 @@ struct slc_run_names {
     char titles[SLC_MAX_ORDER][SLC_TITLE_BYTES]; /* "" if the mode has no title */
 };
 
+/* Finds the store recorded in run.json. A relative path is looked up in the folder where the run
+ * was made, then in the current folder. Ownership: release *ret_path with slc_free. Errors:
+ * SLC_ERR_INPUT if there is no record, or no store; those of slc_manifest_read for the last
+ * place. */
+enum slc_status slc_run_store_find(const struct slc_files *files,
+                                   const struct slc_run_folder *run,
+                                   char **ret_path,
+                                   struct slc_error *err) SLC_NODISCARD;
+
 /* Opens the names of `store` or, if `store` is NULL, of the store recorded in run.json. A recorded
- * store that is missing, or whose modes are smaller than in the run, is not an error. A relative
- * path is looked up in the folder where the run was made, then in the current folder. If a store
+ * store that is missing, or whose modes are smaller than in the run, is not an error. If a store
  * with names is missing or has changed, logs this (slc_log). `files` may be NULL. Ownership:
  * release with slc_run_names_close. Errors: those of slc_manifest_read and slc_names_open;
  * SLC_ERR_INPUT if the modes of `store` do not match the run. */

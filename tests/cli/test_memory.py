@@ -80,6 +80,7 @@ class Inputs:
             "mttkrp": (("mttkrp", at + "t.slc", "--mode", 1, "--factors", at + "factors", "-o", out + "m.npy"), True),
             "mttkrp, sorted": (("mttkrp", at + "all.slc", "--mode", 2, "--factors", at + "factors", "-o",
                                 out + "m.npy"), True),
+            "residuals": (("residuals", at + "factors", at + "t.slc"), True),
             "ttv": (("ttv", at + "t.slc", out + "a.slc", "--mode", 2, "--vector", at + "v.npy"), True),
             "ttv, fibers": (("ttv", at + "all.slc", out + "a.slc", "--mode", 2, "--vector", at + "v.npy"), True),
             "ttm": (("ttm", at + "t.slc", out + "a", "--mode", 2, "--matrix", at + "factors/mode-2.npy"), True),

@@ -140,6 +140,30 @@ def foreseen(folder):
     sluice("predict", out, write(folder, "wide.tns", "1 1 1 1 1\n"), "--dry-run", status=3)
 
 
+def residuals_refused(folder):
+    """Residuals of an empty tensor are zero; models that do not match or are not finite are rejected."""
+    store, out = os.path.join(folder, "t.slc"), model(folder)
+    sluice("convert", write(folder, "none.tns", ""), store, "--dims", "3x4", "-q")
+    got = json.loads(sluice("residuals", out, store, "--json")[0])
+    check(got["nnz"] == 0 and got["norm"] == 0 and got["nonzeros"] == [] and got["quantiles"]["0.5"] == 0, got)
+    said = sluice("residuals", out, status=3)[1]
+    check("name the store" in said, said)
+    text = write(folder, "t.tns", "1 1 2000\n3 4 2472.5\n")
+    sluice("convert", text, store, "-q", "-f")
+    said = sluice("residuals", out, store)[0]
+    check("largest 0.5\n" in said and said.splitlines()[-2].split() == ["0.5", "2472.5", "2472", "3", "4"], said)
+    sluice("append", store, write(folder, "more.tns", "4 1 5\n"), "-q")
+    said = sluice("residuals", out, store, status=3)[1]
+    check("mode 1 has 4 indices in the store, but 3 in the model: if the store has grown" in said, said)
+    check("cannot be combined" in sluice("residuals", out, store, "--csv", "--json", status=2)[1], "two formats")
+    npy(os.path.join(out, "mode-1.npy"), [1e300] * 4, 4, 1)
+    npy(os.path.join(out, "mode-2.npy"), [1e300] * 4, 4, 1)
+    said = sluice("residuals", out, store, status=1)[1]
+    check("is not finite: its value is" in said and "the model is inf" in said, said)
+    check("model with its factors" in sluice("residuals", out, store, "--memory", "1MiB", status=4)[1], "the budget")
+
+
 if __name__ == "__main__":
     run([("foreseen", foreseen), ("values in every dialect", values), ("numbered as the input of the store", numbered_as_the_input),
-         ("errors and their positions", refused)])
+         ("errors and their positions", refused),
+         ("residuals: empty tensors, models that do not match", residuals_refused)])

@@ -4,6 +4,7 @@
 The plain form uses a few million nonzeros; SLC_TEST_FULL=1 runs the 200-million-nonzero case inside
 a cgroup of 256 MiB (memory and page cache)."""
 
+import json
 import os
 import resource
 import sys
@@ -40,8 +41,19 @@ def out_of_core(folder, nnz, dims, memory, limit, rank, store_at_least, *more):
             check(done.resident <= memory, f"cpd {io}: peak {done.resident} above the budget {memory}")
             check(share >= 0.7, f"cpd {io}: only {share:.0%} of each pass read from the drive")
             check(last_fit(run_folder) == last_fit(free), "the fit depends on the budget")
+        anomalies(store, free, min(memory, max(blocks // 4, 32 * MIB)), cgroup)
     finally:
         cgroup.remove()
+
+
+def anomalies(store, folder, memory, cgroup):
+    """Residuals with and without a small budget are equal; the quantiles need several passes."""
+    want = json.loads(sluice("residuals", folder, store, "--json", "-q")[0])
+    done = measured(["residuals", folder, store, "--json", "-q", "--memory", memory], cgroup)
+    got = json.loads(done.output)
+    print(f"# residuals: peak {done.resident / MIB:.1f} of {memory / MIB:.1f} MiB, {got['passes']} passes")
+    check(done.resident <= memory, f"residuals: peak {done.resident} above the budget {memory}")
+    check({**got, "bytes_read": 0, "passes": 0} == {**want, "bytes_read": 0, "passes": 0}, (got, want))
 
 
 def small_out_of_core(folder):

@@ -444,6 +444,29 @@ def grown(folder):
         fails(sluice.UsageError, "mode 2", tensor.cpd, 2, 1, init=results[0].factors)
 
 
+def anomalies(folder):
+    """Residuals equal NumPy's and those of the command, with the names of the store."""
+    tensor = small(folder)
+    coords, values = entries(tensor, folder)
+    out = os.path.join(folder, "run")
+    kept, mapped = tensor.cpd(3, 5, deterministic=True), tensor.cpd(3, 5, deterministic=True, output=out)
+    want = json.loads(command("residuals", out, "--json", "--top", 7, "--by", "below")[0])
+    model = kept.predict(coords)
+    for run in (kept, mapped, out):
+        got = sluice.residuals(run, tensor, top=7, by="below", threads=2)
+        check((got.count, got.norm, got.rmse, got.mae, got.mean, got.largest, got.values_norm) ==
+              tuple(want[name] for name in ("nnz", "norm", "rmse", "mae", "mean", "largest", "values_norm")), (got, want))
+        check([[n + 1 for n in at.index] for at in got.nonzeros] == [at["index"] for at in want["nonzeros"]], got)
+        check([at.residual for at in got.nonzeros] == sorted(values - model)[:7], got.nonzeros)
+        check({str(q): x for q, x in got.quantiles.items()} == want["quantiles"], (got.quantiles, want))
+    check(sluice.residuals(mapped, top=1, quantiles=[0, 1]).quantiles == {0: np.abs(values - model).min(), 1: got.largest}, "extremes")
+    check(got.nonzeros[0].names == (None,) * 3, got.nonzeros[0])
+    fails(sluice.UsageError, "pass the store", sluice.residuals, out)
+    fails(sluice.UsageError, "by 'most'", sluice.residuals, mapped, by="most")
+    fails(sluice.UsageError, "quantile 1.5", sluice.residuals, mapped, quantiles=[1.5])
+    fails(sluice.BudgetError, "residuals", sluice.residuals, mapped, memory="1MiB")
+
+
 def strongest(folder):
     """The top rows equal those of NumPy and of the command, with the names of the store."""
     text, maps = os.path.join(folder, "t.tns"), os.path.join(folder, "mode-1-name.map")
@@ -711,6 +734,7 @@ run([
     ("nonzeros are held out as by the command", holdout),
     ("values of a model are NumPy's", predictions),
     ("a start from a Result before the tensor grew", grown),
+    ("residuals are NumPy's and the command's", anomalies),
     ("strongest rows have names", strongest),
     ("sweeps are those of the command", sweeps),
     ("Ctrl-C leaves a checkpoint for the command", interrupts),

@@ -267,6 +267,7 @@ PARITY = {
                                 "device-name": "", "runs": "", "keep": "", "consistency": "", "stem": "", "ktensor": "", "nowrite": ""} | COMPUTED),
     "predict": (sluice.Result.predict_file, {"write": "output", "memory": "", "output": "output"}),
     "top": (sluice.Result.top, {"mode": "modes", "order": ""}),
+    "residuals": (sluice.residuals, {"csv": ""}),
 }
 FIELDS = {
     "convert": (_structs.ConvertOptions, {"format": "dialect", "value-column": "value_column", "checkpoint-interval":
@@ -280,6 +281,7 @@ FIELDS = {
     "check": (_structs.CheckOptions, {"memory": "memory_bytes"}),
     "slice": (_structs.ReshapeOptions, {"mode": "", "memory": "memory_bytes", "temp-dir": "temp_folder", "max-temp":
                                         "max_temp_bytes"}),
+    "residuals": (_structs.ResidualsOptions, {"by": "score", "csv": "", "memory": "memory_bytes"}),
     "mttkrp": (_structs.MttkrpOptions, {"mode": "", "factors": "", "output": "", "memory": "memory_bytes", "device-memory":
                                         "memory_bytes", "device-name": "chip", "devices": "numbers"}),
 }

@@ -12,7 +12,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct arguments {
@@ -103,32 +102,6 @@ static enum slc_status print_text(struct listing *listing, struct slc_error *err
 
 /* Prints the JSON object row by row. A JSON tree of all rows would take about 600 bytes per row,
  * which the budget does not include. */
-static enum slc_status print_value(json_t *value, struct slc_error *err)
-{
-    char *text = NULL;
-    const enum slc_status status = json_out_text(value, true, &text, err);
-
-    if (status == SLC_OK) {
-        printf("%s", text);
-    }
-    free(text);
-    return status;
-}
-
-/* Prints the members of `object` and the start of one more member, `list`, which is a JSON list.
- * The caller prints "]}" at the end. */
-static enum slc_status print_open(json_t *object, const char *list, struct slc_error *err)
-{
-    char *text = NULL;
-    const enum slc_status status = json_out_text(object, true, &text, err);
-
-    if (status == SLC_OK) {
-        printf("%.*s,\"%s\":[", (int)strlen(text) - 1, text, list);
-    }
-    free(text);
-    return status;
-}
-
 static enum slc_status
 print_mode_json(struct listing *listing, uint32_t component, unsigned i, struct slc_error *err)
 {
@@ -142,7 +115,7 @@ print_mode_json(struct listing *listing, uint32_t component, unsigned i, struct 
         slc_json_set_text(object, "title", top->names.titles[mode]);
     }
     slc_json_set_count(object, "length", top->run.dims[mode]);
-    status = print_open(object, "rows", err);
+    status = json_out_open(object, "rows", err);
     for (uint64_t k = 0; k < top->counts[i] && status == SLC_OK; k++) {
         json_t *row = json_pack("{s:I}", "index", (json_int_t)rows[k].row + 1);
 
@@ -156,7 +129,7 @@ print_mode_json(struct listing *listing, uint32_t component, unsigned i, struct 
             break;
         }
         printf(k > 0 ? ",\n" : "\n");
-        status = print_value(row, err);
+        status = json_out_value(row, err);
     }
     SLC_TRY(status);
     printf("]}");
@@ -169,7 +142,7 @@ print_component_json(struct listing *listing, uint32_t component, struct slc_err
     struct slc_top *top = listing->top;
     const uint32_t number = top->components[component];
 
-    SLC_TRY(print_open(
+    SLC_TRY(json_out_open(
         json_pack("{s:i, s:f}", "component", (int)number + 1, "weight", top->run.lambda[number]),
         "modes", err));
     for (unsigned i = 0; i < top->mode_count; i++) {
@@ -189,7 +162,7 @@ static enum slc_status print_json(struct listing *listing, struct slc_error *err
     slc_json_set_path(object, "store", top->run.recorded ? top->run.record.store : NULL);
     slc_json_set(object, "rank", json_integer(top->run.rank));
     slc_json_set_text(object, "by", listing->args->by);
-    SLC_TRY(print_open(object, "components", err));
+    SLC_TRY(json_out_open(object, "components", err));
     for (uint32_t c = 0; c < top->component_count; c++) {
         printf(c > 0 ? ",\n" : "\n");
         SLC_TRY(print_component_json(listing, c, err));

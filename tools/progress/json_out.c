@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Digits that preserve the bits of a number. */
 enum { DIGITS = 17 };
@@ -41,6 +42,30 @@ enum slc_status json_out_print(json_t *object, struct slc_error *err)
 
     if (status == SLC_OK) {
         printf("%s\n", text);
+    }
+    free(text);
+    return status;
+}
+
+enum slc_status json_out_value(json_t *value, struct slc_error *err)
+{
+    char *text = NULL;
+    const enum slc_status status = json_out_text(value, true, &text, err);
+
+    if (status == SLC_OK) {
+        printf("%s", text);
+    }
+    free(text);
+    return status;
+}
+
+enum slc_status json_out_open(json_t *object, const char *list, struct slc_error *err)
+{
+    char *text = NULL;
+    const enum slc_status status = json_out_text(object, true, &text, err);
+
+    if (status == SLC_OK) {
+        printf("%.*s,\"%s\":[", (int)strlen(text) - 1, text, list);
     }
     free(text);
     return status;

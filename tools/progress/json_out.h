@@ -21,4 +21,12 @@ enum slc_status json_out_complete(struct slc_error *err) SLC_NODISCARD;
 /* Prints the object on standard output, on several lines, and releases it. */
 enum slc_status json_out_print(json_t *object, struct slc_error *err) SLC_NODISCARD;
 
+/* These functions print a long list element by element, without a tree of the whole list.
+ * json_out_value prints a value on one line. json_out_open prints the members of `object` and the
+ * start of one more member, `list`; the caller prints the elements and "]}". Both release their
+ * object. */
+enum slc_status json_out_value(json_t *value, struct slc_error *err) SLC_NODISCARD;
+enum slc_status
+json_out_open(json_t *object, const char *list, struct slc_error *err) SLC_NODISCARD;
+
 #endif

@@ -6,13 +6,17 @@
 #include <string.h>
 
 const struct command *const commands_all[] = {
-    &command_convert, &command_append,     &command_slice,
-    &command_permute, &command_info,       &command_check,
-    &command_export,  &command_generate,   &command_layout,
-    &command_plan,    &command_mttkrp,     &command_ttv,
-    &command_ttm,     &command_cpd,        &command_predict,
-    &command_report,  &command_top,        &command_watch,
-    &command_bench,   &command_completion, NULL,
+    &command_convert,    &command_append,
+    &command_slice,      &command_permute,
+    &command_info,       &command_check,
+    &command_export,     &command_generate,
+    &command_layout,     &command_plan,
+    &command_mttkrp,     &command_ttv,
+    &command_ttm,        &command_cpd,
+    &command_predict,    &command_residuals,
+    &command_report,     &command_top,
+    &command_watch,      &command_bench,
+    &command_completion, NULL,
 };
 
 int commands_unknown(const char *what,

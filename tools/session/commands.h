@@ -19,6 +19,7 @@ extern const struct command command_permute;
 extern const struct command command_plan;
 extern const struct command command_predict;
 extern const struct command command_report;
+extern const struct command command_residuals;
 extern const struct command command_slice;
 extern const struct command command_top;
 extern const struct command command_ttv;
