@@ -266,7 +266,7 @@ PARITY = {
     "cpd": (sluice.Tensor.cpd, {"maxsecs": "max_seconds", "checkpoint-interval": "checkpoint_interval",
                                 "device-name": "", "runs": "", "keep": "", "consistency": "", "stem": "", "ktensor": "", "nowrite": ""} | COMPUTED),
     "predict": (sluice.Result.predict_file, {"write": "output", "memory": "", "output": "output"}),
-    "top": (sluice.Result.top, {"mode": "modes", "order": ""}),
+    "top": (sluice.Result.top, {"mode": "modes", "order": "", "csv": ""}),
     "residuals": (sluice.residuals, {"csv": ""}),
 }
 FIELDS = {

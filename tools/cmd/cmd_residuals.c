@@ -2,7 +2,6 @@
  * of all residuals. */
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
-#include "base/text/csv_text.h"
 #include "base/text/plain_text.h"
 #include "base/thread/team.h"
 #include "engine/solve/residuals.h"
@@ -12,6 +11,7 @@
 #include "storage/model/run_folder.h"
 #include "storage/model/run_names.h"
 #include "tools/progress/console.h"
+#include "tools/progress/csv_out.h"
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
 #include "tools/progress/signals.h"
@@ -79,7 +79,6 @@ struct job {
     struct slc_residuals_options options;
     struct slc_residuals found;
     char name[SLC_NAME_TEXT_BYTES];
-    char quoted[2 * SLC_NAME_BYTES_MAX + 2];
 };
 
 /* Opens the store and its names. */
@@ -245,12 +244,6 @@ static enum slc_status print_text(struct job *job, struct slc_error *err)
     return found->count > 0 ? print_list(job, err) : SLC_OK;
 }
 
-/* Prints a field of CSV in double quotes. */
-static void print_quoted(struct job *job, const char *field, size_t bytes)
-{
-    printf("%.*s", (int)slc_csv_quote(job->quoted, field, bytes), job->quoted);
-}
-
 static enum slc_status print_csv(struct job *job, struct slc_error *err)
 {
     const unsigned order = job->found.order;
@@ -260,8 +253,7 @@ static enum slc_status print_csv(struct job *job, struct slc_error *err)
         printf("mode_%u,", n + 1);
         if (job->names.names[n] != NULL) {
             head_of(job, n, title);
-            print_quoted(job, title, strlen(title));
-            printf(",");
+            csv_out_text(title, strlen(title));
         }
     }
     printf("value,model,residual\n");
@@ -269,14 +261,9 @@ static enum slc_status print_csv(struct job *job, struct slc_error *err)
         const struct slc_residual *at = &job->found.top[k];
 
         for (unsigned n = 0; n < order; n++) {
-            const char *name = NULL;
-            size_t bytes = 0;
-
             printf("%" PRIu64 ",", at->index[n] + 1);
             if (job->names.names[n] != NULL) {
-                SLC_TRY(slc_names_get(job->names.names[n], at->index[n], &name, &bytes, err));
-                print_quoted(job, name != NULL ? name : "", name != NULL ? bytes : 0);
-                printf(",");
+                SLC_TRY(csv_out_name(job->names.names[n], at->index[n], err));
             }
         }
         printf("%.17g,%.17g,%.17g\n", at->value, at->model, at->value - at->model);

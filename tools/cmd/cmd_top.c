@@ -5,6 +5,7 @@
 #include "report/json_parts.h"
 #include "storage/manifest/json_text.h"
 #include "tools/progress/console.h"
+#include "tools/progress/csv_out.h"
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
 #include "tools/session/commands.h"
@@ -22,6 +23,7 @@ struct arguments {
     const char *order;
     const char *store;
     uint64_t memory;
+    bool csv;
     bool json;
 };
 
@@ -44,6 +46,8 @@ static const struct option options[] = {
      .fallback = "weight", .choices = order_choices,
      .help = "order of the components if all are listed: weight (largest first) or number"},
     OPTION_ROW_NAMES(arguments, store),
+    {"csv", OPTION_FLAG, offsetof(struct arguments, csv),
+     .help = "print CSV, one line per row of a factor"},
     {"json", OPTION_FLAG, offsetof(struct arguments, json), .help = "print one JSON object"},
     OPTION_ROW_MEMORY(arguments, memory),
     {.name = NULL}};
@@ -69,11 +73,37 @@ print_mode(struct listing *listing, uint32_t component, unsigned i, struct slc_e
     slc_text_make_plain(title);
     printf("  mode %u%s%s%s, %s rows\n", mode + 1, *title != '\0' ? " (" : "", title,
            *title != '\0' ? ")" : "", format_count(&count, top->run.dims[mode]));
+    printf("    %13s  index%s\n", "value", top->names.names[mode] != NULL ? "  name" : "");
     for (uint64_t k = 0; k < top->counts[i]; k++) {
         SLC_TRY(slc_run_names_text(&top->names, mode, rows[k].row, listing->name, err));
         slc_text_make_plain(listing->name);
         printf("    %13.6g  %" PRIu64 "%s%s\n", rows[k].value, rows[k].row + 1,
                *listing->name != '\0' ? "  " : "", listing->name);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status print_csv(struct listing *listing, struct slc_error *err)
+{
+    struct slc_top *top = listing->top;
+
+    printf("component,weight,mode,title,rank,index,name,value\n");
+    for (uint32_t c = 0; c < top->component_count; c++) {
+        const uint32_t component = top->components[c];
+
+        for (unsigned i = 0; i < top->mode_count; i++) {
+            const struct slc_top_row *rows = slc_top_component_rows(top, c, i);
+            const unsigned mode = top->modes[i];
+
+            for (uint64_t k = 0; k < top->counts[i]; k++) {
+                printf("%" PRIu32 ",%.17g,%u,", component + 1, top->run.lambda[component],
+                       mode + 1);
+                csv_out_text(top->names.titles[mode], strlen(top->names.titles[mode]));
+                printf("%" PRIu64 ",%" PRIu64 ",", k + 1, rows[k].row + 1);
+                SLC_TRY(csv_out_name(top->names.names[mode], rows[k].row, err));
+                printf("%.17g\n", rows[k].value);
+            }
+        }
     }
     return SLC_OK;
 }
@@ -186,11 +216,16 @@ static enum slc_status print_top(struct listing *listing, struct slc_error *err)
                                             .store = args->store,
                                             .memory_bytes = args->memory};
 
+    if (args->csv && args->json) {
+        return slc_fail(err, SLC_ERR_USAGE, "--csv and --json cannot be combined");
+    }
     for (unsigned i = 0; i < args->components.count; i++) {
         components[i] = (uint32_t)args->components.number[i] - 1;
     }
     enum slc_status status = slc_top_find(&request, &listing->top, err);
-    SLC_THEN(status, args->json ? print_json(listing, err) : print_text(listing, err));
+    SLC_THEN(status, args->json  ? print_json(listing, err)
+                     : args->csv ? print_csv(listing, err)
+                                 : print_text(listing, err));
     slc_top_destroy(listing->top);
     return status;
 }
