@@ -187,11 +187,9 @@ enum sluice_status sluice_builder_create(const char *output,
                                          struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
-    enum slc_status status = api_need_path(output, "output", err);
 
-    if (status != SLC_OK) {
-        return api_return(status, err, ret_err);
-    }
+    API_NEED(err, ret_err, {"output", output}, {"ret_builder", ret_builder});
+    enum slc_status status = SLC_OK;
     struct sluice_builder *builder = slc_calloc(1, sizeof *builder);
     if (builder == NULL) {
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory to build a store");
@@ -222,6 +220,9 @@ static enum slc_status check_entries(struct sluice_builder *builder,
                                    ? builder->options.entries.dims[n]
                                    : SLC_MAX_MODE_LENGTH;
 
+        if (coords[n] == NULL) {
+            return slc_fail(err, SLC_ERR_USAGE, "coords[%u] is NULL", n);
+        }
         for (uint64_t i = 0; i < count; i++) {
             const uint64_t index = coords[n][i];
 
@@ -301,6 +302,9 @@ enum sluice_status sluice_builder_push(struct sluice_builder *builder,
                                        struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"builder", builder}, {"coords", API_ARRAY(coords, count)},
+             {"values", API_ARRAY(values, count)});
     enum slc_status status;
 
     if (builder->failed) {
@@ -363,6 +367,8 @@ enum sluice_status sluice_builder_finish(struct sluice_builder *builder,
                                          struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"builder", builder});
     struct slc_store_origin origin = {.source = "entries that a program pushed",
                                       .dialect = "entries",
                                       .writer = "sluice " SLC_VERSION};

@@ -4,7 +4,9 @@
  * struct. */
 #include "api/call.h"
 
+#include "base/error/log.h"
 #include "base/memory/memory.h"
+#include "base/text/format.h"
 #include "base/thread/team.h"
 #include "convert/build/sort/fibers.h"
 
@@ -142,9 +144,14 @@ enum slc_status api_fill_report(
     return SLC_OK;
 }
 
-enum slc_status api_need_path(const char *path, const char *name, struct slc_error *err)
+enum slc_status api_need(const struct api_pointer *pointers, size_t count, struct slc_error *err)
 {
-    return path != NULL ? SLC_OK : slc_fail(err, SLC_ERR_USAGE, "%s is NULL: pass a path", name);
+    for (size_t i = 0; i < count; i++) {
+        if (pointers[i].pointer == NULL) {
+            return slc_fail(err, SLC_ERR_USAGE, "%s is NULL", pointers[i].name);
+        }
+    }
+    return SLC_OK;
 }
 
 enum slc_status
@@ -159,9 +166,25 @@ api_check_choices(const struct api_choice *choices, size_t count, struct slc_err
     return SLC_OK;
 }
 
+uint64_t api_limit_memory(uint64_t memory_bytes)
+{
+    const uint64_t machine = memory_bytes > 0 ? slc_memory_machine() : 0;
+    struct slc_format_text a, b;
+
+    if (memory_bytes <= machine) {
+        return memory_bytes;
+    }
+    slc_log(SLC_LOG_WARNING,
+            "the memory budget of %s is more than the %s of this machine or its "
+            "cgroup",
+            slc_format_memory(&a, memory_bytes), slc_format_memory(&b, machine));
+    return machine;
+}
+
 void api_run_init(struct api_run *run, const struct sluice_run_options *options)
 {
     run->options = *options;
+    run->options.memory_bytes = api_limit_memory(options->memory_bytes);
     run->flag = options->stop != NULL ? options->stop : &run->own;
     run->stop = (struct slc_stop){.flag = NULL};
     /* Internal code reads the flag with __atomic_load_n, so the pointer is copied without

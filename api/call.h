@@ -58,10 +58,25 @@ enum slc_status api_fill_report(void *given,
                                 const char *name,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Checks a required path; `name` is the name of the argument. Errors: SLC_ERR_USAGE if `path` is
- * NULL. */
+/* An argument that must not be NULL. */
+struct api_pointer {
+    const char *name;
+    const void *pointer;
+};
+/* Ends a public function with SLC_ERR_USAGE if one of the pointers is NULL; the message names the
+ * first. The function has used none of them before. */
+#define API_NEED(err, ret_err, ...)                                                                \
+    do {                                                                                           \
+        const struct api_pointer needed[] = {__VA_ARGS__};                                         \
+                                                                                                   \
+        if (api_need(needed, sizeof needed / sizeof needed[0], err) != SLC_OK) {                   \
+            return api_return(SLC_ERR_USAGE, err, ret_err);                                        \
+        }                                                                                          \
+    } while (0)
+/* An array of `count` elements, which may be NULL if it is empty. */
+#define API_ARRAY(array, count) ((count) > 0 ? (const void *)(array) : "")
 enum slc_status
-api_need_path(const char *path, const char *name, struct slc_error *err) SLC_NODISCARD;
+api_need(const struct api_pointer *pointers, size_t count, struct slc_error *err) SLC_NODISCARD;
 
 /* A value of the enumeration `name`, which has the values 0 to `last`. */
 struct api_choice {
@@ -86,7 +101,12 @@ struct api_run {
     sluice_atomic_int own;
     const char *phase; /* phase that api_run_blocks reports */
 };
+/* Limits run->options.memory_bytes to the memory of the machine, and logs a warning if the caller's
+ * budget is larger. */
 void api_run_init(struct api_run *run, const struct sluice_run_options *options);
+/* Logs a warning if a budget is larger than the memory of the machine. Returns the smaller of the
+ * two. */
+uint64_t api_limit_memory(uint64_t memory_bytes);
 void api_run_stop(struct api_run *run);
 /* Return the memory budget (default: 80 % of memory) and the number of threads (default: one per
  * processor). */

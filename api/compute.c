@@ -33,10 +33,13 @@ enum sluice_status sluice_mttkrp_plan(const struct sluice_store *store,
                                       struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"store", store}, {"plan", plan});
     struct sluice_mttkrp_options known = {0};
     enum slc_status status = read_options(&known, options, store, mode, err);
 
     if (status == SLC_OK) {
+        (void)api_limit_memory(known.run.memory_bytes);
         const struct slc_plan_request request =
             api_plan_request(&known.compute, &known.run, SLC_OP_MTTKRP, mode, rank);
 
@@ -102,6 +105,8 @@ enum sluice_status sluice_mttkrp(const struct sluice_store *store,
                                  struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"store", store}, {"factors", factors}, {"output", output});
     struct sluice_mttkrp_options known = {0};
     struct api_run run = {.phase = "mttkrp"};
     struct slc_session session = {.stream = NULL};
@@ -120,7 +125,7 @@ enum sluice_status sluice_mttkrp(const struct sluice_store *store,
     pass.progress_context = &run;
     {
         const struct slc_plan_request request =
-            api_plan_request(&known.compute, &known.run, SLC_OP_MTTKRP, mode, rank);
+            api_plan_request(&known.compute, &run.options, SLC_OP_MTTKRP, mode, rank);
 
         status = api_session_open(&session, store, &request, &known.compute, err);
     }

@@ -168,6 +168,8 @@ static enum sluice_status convert_to_store(const char *input,
                                            struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"input", input}, {"output", output});
     struct sluice_convert_options known = {0};
     struct slc_convert_options convert = {.input = input, .output = output};
     char items[SLC_ARROW_ITEMS_BYTES];
@@ -260,6 +262,8 @@ static enum sluice_status append_to_store(const char *path,
                                           struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"path", path}, {"input", input});
     struct sluice_append_options known = {0};
     struct slc_convert_options append = {.input = input, .output = path, .append = true};
     struct slc_convert_report made = {0};
@@ -324,13 +328,14 @@ enum sluice_status sluice_generate(const char *output,
                                    struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"output", output}, {"dims", API_ARRAY(dims, order)});
     struct sluice_generate_options known = {0};
     struct slc_generate_options generate = {.output = output, .order = order, .nnz = nnz};
     struct slc_generate_report report = {0};
     struct api_run run = {.phase = NULL};
     enum slc_status status = API_READ_OPTIONS(sluice_generate_options, &known, options, err);
 
-    SLC_THEN(status, api_need_path(output, "output", err));
     SLC_THEN(status, api_check_output(&known.output, err));
     SLC_THEN(status,
              API_CHECK_CHOICES(err, {"distribution", (int)known.distribution, SLUICE_DIST_WORST}));

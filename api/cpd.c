@@ -236,6 +236,7 @@ enum slc_status api_cpd_plan(const struct sluice_store *store,
 {
     struct slc_plan_request request;
 
+    (void)api_limit_memory(known->run.memory_bytes);
     SLC_TRY(cpd_request(known, store, rank, NULL, &request, err));
     return api_plan(store, &request, &known->compute, plan, err);
 }
@@ -252,6 +253,7 @@ static enum slc_status factorize(struct run *run,
 
     SLC_TRY(open_checkpoint(run, err));
     enum slc_status status = cpd_request(run->options, store, rank, run->checkpoint, &request, err);
+    request.memory_bytes = run->call.options.memory_bytes;
     SLC_THEN(status, api_session_open(&run->session, store, &request, &run->options->compute, err));
     if (status == SLC_OK) {
         solver = solver_options(run, rank);
@@ -308,6 +310,8 @@ enum sluice_status sluice_cpd(const struct sluice_store *store,
                               struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"store", store}, {"ret_model", ret_model});
     struct sluice_cpd_options known = {0};
     enum slc_status status = api_cpd_read_options(&known, options, err);
 
@@ -322,6 +326,8 @@ enum sluice_status sluice_cpd_plan(const struct sluice_store *store,
                                    struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"store", store}, {"plan", plan});
     struct sluice_cpd_options known = {0};
     enum slc_status status = api_cpd_read_options(&known, options, err);
 
@@ -332,11 +338,13 @@ enum sluice_status sluice_cpd_plan(const struct sluice_store *store,
 enum sluice_status sluice_checkpoint_remove(const char *folder, struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"folder", folder});
     const struct slc_files *files = slc_files_system();
     struct slc_file_stat stat;
-    enum slc_status status = api_need_path(folder, "folder", err);
+    enum slc_status status = SLC_OK;
 
-    if (status == SLC_OK && files->stat_path(files->self, folder, &stat) != -ENOENT) {
+    if (files->stat_path(files->self, folder, &stat) != -ENOENT) {
         status = slc_checkpoint_discard(files, folder, err);
         /* The folder is not removed if it has other files. */
         if (status == SLC_OK) {

@@ -39,6 +39,8 @@ enum sluice_status sluice_export(const char *path,
                                  struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"path", path}, {"output", output});
     struct sluice_export_options known = {0};
     struct slc_export_options export = {.store = path, .output = output};
     const struct slc_export_form *form = NULL;
@@ -46,8 +48,6 @@ enum sluice_status sluice_export(const char *path,
     struct slc_export_report report = {.nnz = 0};
     enum slc_status status = API_READ_OPTIONS(sluice_export_options, &known, options, err);
 
-    SLC_THEN(status, api_need_path(path, "path", err));
-    SLC_THEN(status, api_need_path(output, "output", err));
     SLC_THEN(status, choose_tensor_form(&known, output, &form, err));
     if (status == SLC_OK) {
         api_run_init(&run, &known.run);
@@ -99,7 +99,6 @@ static enum slc_status export_model(const struct slc_export_run_options *of,
     struct api_run run = {.phase = NULL};
 
     SLC_TRY(API_READ_OPTIONS(sluice_model_export_options, &known, options, err));
-    SLC_TRY(api_need_path(export.output, "output", err));
     SLC_TRY(choose_model_form(known.form, export.output, &export.form, err));
     api_run_init(&run, &known.run);
     API_SET_RUN(&export, &run);
@@ -115,11 +114,11 @@ enum sluice_status sluice_run_export(const char *folder,
                                      struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
-    const struct slc_export_run_options export = {.run = folder, .output = output};
-    const enum slc_status status = api_need_path(folder, "folder", err);
 
-    return api_return(status == SLC_OK ? export_model(&export, options, err) : status, err,
-                      ret_err);
+    API_NEED(err, ret_err, {"folder", folder}, {"output", output});
+    const struct slc_export_run_options export = {.run = folder, .output = output};
+
+    return api_return(export_model(&export, options, err), err, ret_err);
 }
 
 enum sluice_status sluice_model_export(const struct sluice_model *model,
@@ -128,6 +127,8 @@ enum sluice_status sluice_model_export(const struct sluice_model *model,
                                        struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"model", model}, {"output", output});
     const struct slc_model_view view = api_model_view(model);
     const struct slc_export_run_options export = {.model = &view, .output = output};
 

@@ -14,7 +14,7 @@
 
 uint32_t sluice_store_layout_count(const struct sluice_store *store)
 {
-    return store->store.manifest.layout_count;
+    return store != NULL ? store->store.manifest.layout_count : 0;
 }
 
 static enum slc_status no_path(struct slc_error *err)
@@ -76,6 +76,8 @@ enum sluice_status sluice_store_get_stripe(const struct sluice_store *store,
                                            struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"store", store}, {"path", API_ARRAY(path, path_bytes)});
     struct slc_block_file file = SLC_BLOCK_FILE_INIT;
     enum slc_status status = number < store->store.manifest.layout_count
                                  ? open_file(store, number, &file, err)
@@ -107,6 +109,8 @@ enum sluice_status sluice_store_get_layout(const struct sluice_store *store,
                                            struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"store", store}, {"info", info});
     const struct slc_manifest *manifest = &store->store.manifest;
     struct sluice_layout_info known = {.mode = 0};
 
@@ -158,7 +162,6 @@ static enum slc_status open_layouts(struct changing *changing,
     api_run_init(&changing->run, &known.run);
     API_SET_RUN(&open, &changing->run);
     open.workers = api_run_threads(&changing->run);
-    SLC_THEN(status, api_need_path(path, "path", err));
     SLC_THEN(status, slc_relayout_open(&open, layouts, err));
     SLC_TRY(status);
     if (mode >= layouts->store.manifest.order) {
@@ -176,6 +179,8 @@ enum sluice_status sluice_layout_add(const char *path,
                                      struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"path", path});
     struct changing changing = {.layouts = {.lock = -1}};
     struct slc_relayout *layouts = &changing.layouts;
     struct slc_sorted_report report;
@@ -201,7 +206,9 @@ resolve_folders(uint32_t count, const char *const *given, char **folders, struct
                         (int)SLC_MAX_STRIPES);
     }
     for (uint32_t k = 0; k < count; k++) {
-        SLC_TRY(api_need_path(given[k], "a folder for stripes", err));
+        if (given[k] == NULL) {
+            return slc_fail(err, SLC_ERR_USAGE, "folders[%u] is NULL", k);
+        }
         folders[k] = realpath(given[k], NULL);
         if (folders[k] == NULL) {
             return slc_fail_errno(err, errno, given[k], "looking for a folder for stripes");
@@ -246,6 +253,8 @@ enum sluice_status sluice_layout_stripe(const char *path,
                                         struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"path", path}, {"folders", API_ARRAY(folders, count)});
     char *absolute[SLC_MAX_STRIPES] = {NULL};
     enum slc_status status = resolve_folders(count, folders, absolute, err);
 
@@ -264,6 +273,8 @@ enum sluice_status sluice_layout_gather(const char *path,
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
 
+    API_NEED(err, ret_err, {"path", path});
+
     return api_return(move_layout(path, kind, mode, 0, NULL, options, err), err, ret_err);
 }
 
@@ -273,6 +284,8 @@ enum sluice_status sluice_layout_drop(const char *path,
                                       struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"path", path});
     struct changing changing = {.layouts = {.lock = -1}};
     enum slc_status status = check_kind(kind, err);
 

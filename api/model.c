@@ -88,17 +88,15 @@ enum sluice_status sluice_model_load(const struct sluice_store *store,
                                      struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"folder", folder}, {"ret_model", ret_model});
     const struct slc_manifest *manifest = store != NULL ? &store->store.manifest : NULL;
     const struct slc_files *files = slc_files_system();
     struct slc_error unheld = SLC_ERROR_INIT;
     struct slc_held_folder *held = NULL;
-    struct sluice_model *model = NULL;
-    enum slc_status status = api_need_path(folder, "folder", err);
+    struct sluice_model *model = slc_calloc(1, sizeof *model);
+    enum slc_status status = model != NULL ? SLC_OK : no_memory(err);
 
-    if (status == SLC_OK) {
-        model = slc_calloc(1, sizeof *model);
-        status = model != NULL ? SLC_OK : no_memory(err);
-    }
     if (status == SLC_OK && slc_model_hold(NULL, folder, &held, &unheld) == SLC_OK) {
         files = slc_held_folder_files(held);
     }
@@ -174,6 +172,8 @@ enum sluice_status sluice_model_create(uint32_t order,
                                        struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"dims", dims}, {"factors", factors}, {"ret_model", ret_model});
     struct sluice_model *model = NULL;
     enum slc_status status = check_shape(order, dims, rank, factors, err);
 
@@ -209,6 +209,8 @@ enum sluice_status sluice_model_get_info(const struct sluice_model *model,
                                          struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"model", model}, {"info", info});
     const struct slc_cp_result *result = &model->result;
     struct sluice_model_info known = {.order = result->order,
                                       .rank = result->rank,
@@ -247,6 +249,8 @@ enum sluice_status sluice_model_get_weights(const struct sluice_model *model,
                                             struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"model", model}, {"weights", weights});
     const uint32_t rank = model->result.rank;
     enum slc_status status = SLC_OK;
 
@@ -267,6 +271,8 @@ enum sluice_status sluice_model_get_factor(const struct sluice_model *model,
                                            struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"model", model}, {"factor", factor});
     const enum slc_status status =
         mode < model->result.order
             ? api_copy_matrix(&model->result.factors[mode], factor, count, err)
@@ -279,7 +285,7 @@ enum sluice_status sluice_model_get_factor(const struct sluice_model *model,
 
 const char *sluice_model_record(const struct sluice_model *model)
 {
-    return model->record;
+    return model != NULL ? model->record : NULL;
 }
 
 struct slc_model_view api_model_view(const struct sluice_model *model)
@@ -300,7 +306,6 @@ enum slc_status api_model_save(const struct sluice_model *model,
 {
     const struct slc_model_view view = api_model_view(model);
 
-    SLC_TRY(api_need_path(path, "path", err));
     if ((unsigned)form < SLUICE_MODEL_NPY || (unsigned)form > SLUICE_MODEL_MATLAB) {
         return slc_fail(err, SLC_ERR_USAGE, "form %d: a model cannot be saved in this form",
                         (int)form);
@@ -321,6 +326,8 @@ enum sluice_status sluice_model_save(const struct sluice_model *model,
                                      struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"model", model}, {"path", path});
 
     return api_return(api_model_save(model, form, path, err), err, ret_err);
 }

@@ -13,6 +13,12 @@ enum sluice_status sluice_predict(const struct sluice_model *model,
                                   struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"model", model}, {"coords", API_ARRAY(coords, count)},
+             {"values", API_ARRAY(values, count)});
+    for (unsigned n = 0; n < model->result.order && count > 0; n++) {
+        API_NEED(err, ret_err, {"a column of coords", coords[n]});
+    }
     const struct slc_model_view view = api_model_view(model);
     struct sluice_predict_options known = {0};
     struct api_run run = {.phase = NULL};
@@ -51,6 +57,8 @@ enum sluice_status sluice_predict_text(const struct sluice_model *model,
                                        struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"model", model}, {"input", input});
     const struct slc_model_view view = api_model_view(model);
     struct sluice_predict_text_options known = {0};
     struct sluice_predict_report filled = {.rows = 0};
@@ -60,7 +68,6 @@ enum sluice_status sluice_predict_text(const struct sluice_model *model,
     enum slc_status status = read_text(&known, options, output, err);
 
     SLC_THEN(status, api_check_report(report, "sluice_predict_report", err));
-    SLC_THEN(status, api_need_path(input, "input", err));
     if (status != SLC_OK) {
         return api_return(status, err, ret_err);
     }

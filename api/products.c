@@ -94,6 +94,8 @@ enum sluice_status sluice_ttv(const struct sluice_store *store,
                               struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"store", store}, {"vectors", vectors});
     struct sluice_ttv_options known = {0};
     struct api_run run = {.phase = NULL};
     struct slc_contract_options contract = {.output = output};
@@ -154,7 +156,7 @@ static void set_request(struct product *product, uint32_t mode, uint32_t columns
     struct slc_plan_request *request = &product->ttm.request;
 
     *request =
-        api_plan_request(&product->known.compute, &product->known.run, SLC_OP_TTM, mode, columns);
+        api_plan_request(&product->known.compute, &product->run.options, SLC_OP_TTM, mode, columns);
     /* These members apply only to decompositions. */
     request->copies = SLC_COPIES_AUTO;
     request->passes = SLC_PASSES_AUTO;
@@ -205,7 +207,6 @@ static enum slc_status read_ttm(struct product *product,
     SLC_TRY(API_READ_OPTIONS(sluice_ttm_options, &product->known, options, err));
     SLC_TRY(api_check_compute(&product->known.compute, err));
     SLC_TRY(api_check_report(report, "sluice_ttm_report", err));
-    SLC_TRY(api_need_path(product->output, "output", err));
     return slc_check_outside_stores(product->store->store.files, product->output, err);
 }
 
@@ -219,6 +220,8 @@ enum sluice_status sluice_ttm(const struct sluice_store *store,
                               struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"store", store}, {"matrix", matrix}, {"output", output});
     struct product product = {.store = store, .run = {.phase = "multiply"}, .output = output};
     struct slc_ttm_session *ttm = &product.ttm;
     enum slc_status closed, status = read_ttm(&product, options, report, err);

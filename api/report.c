@@ -12,7 +12,6 @@ static enum slc_status write_page(struct slc_report_options *report,
     uint64_t bytes;
 
     SLC_TRY(API_READ_OPTIONS(sluice_report_options, &known, options, err));
-    SLC_TRY(api_need_path(report->output, "output", err));
     api_run_init(&run, &known.run);
     report->components = known.components != 0 ? known.components : 64;
     report->rows = known.rows != 0 ? known.rows : 10;
@@ -29,10 +28,11 @@ enum sluice_status sluice_run_report(const char *folder,
                                      struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
-    struct slc_report_options report = {.folder = folder, .output = output};
-    const enum slc_status status = api_need_path(folder, "folder", err);
 
-    return api_return(status == SLC_OK ? write_page(&report, options, err) : status, err, ret_err);
+    API_NEED(err, ret_err, {"folder", folder}, {"output", output});
+    struct slc_report_options report = {.folder = folder, .output = output};
+
+    return api_return(write_page(&report, options, err), err, ret_err);
 }
 
 enum sluice_status sluice_model_report(const struct sluice_model *model,
@@ -41,6 +41,8 @@ enum sluice_status sluice_model_report(const struct sluice_model *model,
                                        struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"model", model}, {"output", output});
     const struct slc_model_view view = api_model_view(model);
     struct slc_report_options report = {.model = &view, .record = model->record, .output = output};
 

@@ -17,8 +17,6 @@ static enum slc_status reshape(const struct slc_reshape_options *of,
 
     SLC_TRY(API_READ_OPTIONS(sluice_reshape_options, &known, options, err));
     SLC_TRY(api_check_report(report, "sluice_convert_report", err));
-    SLC_TRY(api_need_path(given.store, "path", err));
-    SLC_TRY(api_need_path(given.output, "output", err));
     SLC_TRY(api_check_output(&known.output, err));
     SLC_TRY(api_parse_transforms(known.transform, &given.transforms, err));
     api_run_init(&run, &known.run);
@@ -87,6 +85,9 @@ enum sluice_status sluice_slice(const char *path,
                                 struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"path", path}, {"output", output},
+             {"ranges", API_ARRAY(ranges, count)});
     struct slc_ranges *read = read_ranges(count, ranges, err);
     struct slc_reshape_options slice = {
         .store = path, .output = output, .verb = "slice", .from_zero = true, .ranges = read};
@@ -106,6 +107,8 @@ enum sluice_status sluice_permute(const char *path,
                                   struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"path", path}, {"output", output}, {"modes", API_ARRAY(modes, count)});
     struct slc_reshape_options permute = {
         .store = path, .output = output, .verb = "permute", .from_zero = true};
     enum slc_status status;

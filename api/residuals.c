@@ -84,6 +84,8 @@ enum sluice_status sluice_residuals(const struct sluice_store *store,
                                     struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"store", store}, {"model", model});
     struct slc_residuals_options request = {.top = 0};
     struct slc_residuals found = {.count = 0};
     struct slc_model_view view;

@@ -42,6 +42,10 @@ void sluice_log_to(void (*message)(void *context, enum sluice_log_level level, c
 
 int sluice_error_format(const struct sluice_error *err, char *text, uint64_t text_bytes)
 {
+    static const struct sluice_error none = SLUICE_ERROR_INIT;
+
+    err = err != NULL ? err : &none;
+    text_bytes = text != NULL ? text_bytes : 0;
     const char *field = err->field != NULL ? err->field : "";
     const char *other = err->other_field != NULL ? err->other_field : "";
     const bool named = field[0] != '\0' || other[0] != '\0';
@@ -63,26 +67,23 @@ enum sluice_status
 sluice_parse_size(const char *text, uint64_t *ret_bytes, struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
-    const enum slc_status status =
-        text != NULL
-            ? slc_parse_size(text, ret_bytes, err)
-            : slc_fail(err, SLC_ERR_USAGE, "the text is NULL: pass a size, such as 512MiB");
 
-    return api_return(status, err, ret_err);
+    API_NEED(err, ret_err, {"text", text}, {"ret_bytes", ret_bytes});
+
+    return api_return(slc_parse_size(text, ret_bytes, err), err, ret_err);
 }
 
 enum sluice_status
 sluice_store_open(const char *path, struct sluice_store **ret_store, struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
-    struct sluice_store *store = NULL;
-    enum slc_status status = api_need_path(path, "path", err);
 
-    if (status == SLC_OK) {
-        store = slc_calloc(1, sizeof *store);
-        status = store != NULL ? slc_store_open(NULL, path, &store->store, err)
-                               : slc_fail(err, SLC_ERR_MEMORY, "no memory to open a store");
-    }
+    API_NEED(err, ret_err, {"path", path}, {"ret_store", ret_store});
+    struct sluice_store *store = slc_calloc(1, sizeof *store);
+    const enum slc_status status = store != NULL
+                                       ? slc_store_open(NULL, path, &store->store, err)
+                                       : slc_fail(err, SLC_ERR_MEMORY, "no memory to open a store");
+
     if (status == SLC_OK) {
         *ret_store = store;
     } else {
@@ -123,6 +124,8 @@ enum sluice_status sluice_store_get_appended(const struct sluice_store *store,
                                              struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"store", store}, {"appended", appended});
     const struct slc_store_origin *origin = &store->store.manifest.origin;
     struct sluice_appended known = {.entries = 0};
     enum slc_status status;
@@ -145,6 +148,8 @@ enum sluice_status sluice_store_get_info(const struct sluice_store *store,
                                          struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"store", store}, {"info", info});
     const struct slc_manifest *manifest = &store->store.manifest;
     const struct slc_layout_info *layout = slc_reader_info(store->store.reader);
     struct sluice_store_info known = {.order = manifest->order,
@@ -173,12 +178,14 @@ enum sluice_status sluice_store_get_info(const struct sluice_store *store,
 
 const char *sluice_store_title(const struct sluice_store *store, uint32_t mode)
 {
-    return mode < store->store.manifest.order ? store->store.manifest.titles[mode] : "";
+    return store != NULL && mode < store->store.manifest.order ? store->store.manifest.titles[mode]
+                                                               : "";
 }
 
 uint64_t sluice_store_name_count(const struct sluice_store *store, uint32_t mode)
 {
-    const struct slc_store_names *listed = slc_manifest_names(&store->store.manifest, mode);
+    const struct slc_store_names *listed =
+        store != NULL ? slc_manifest_names(&store->store.manifest, mode) : NULL;
 
     return listed != NULL ? listed->count : 0;
 }
@@ -190,6 +197,8 @@ enum sluice_status sluice_store_get_name(struct sluice_store *store,
                                          struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"store", store}, {"ret_name", ret_name});
     const struct slc_manifest *manifest = &store->store.manifest;
     const struct slc_store_names *listed = slc_manifest_names(manifest, mode);
     const uint64_t indices = mode < manifest->order ? manifest->dims[mode] : 0;
@@ -244,17 +253,18 @@ enum sluice_status sluice_check(const char *path,
                                 struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"path", path});
     struct checking checking = {.known = {0}};
     struct slc_verify_options verify = {0};
     struct slc_verify_report report = {0};
     enum slc_status status = API_READ_OPTIONS(sluice_check_options, &checking.known, options, err);
 
-    SLC_THEN(status, api_need_path(path, "path", err));
     if (status == SLC_OK) {
         api_run_init(&checking.run, &checking.known.run);
         API_SET_RUN(&verify, &checking.run);
         verify.threads = api_run_threads(&checking.run);
-        verify.memory_bytes = checking.known.run.memory_bytes;
+        verify.memory_bytes = checking.run.options.memory_bytes;
         verify.decode = checking.known.fast == 0;
         verify.max_findings = checking.known.max_findings;
         verify.found = checking.known.found != NULL ? report_fault : NULL;

@@ -47,6 +47,7 @@ read_options(struct sweep *sweep, const struct sluice_sweep_options *options, st
                           "the runs of a sweep have random starts: init_folder must be NULL");
     }
     api_run_init(&sweep->run, &sweep->cpd.run);
+    sweep->cpd.run.memory_bytes = sweep->run.options.memory_bytes;
     sweep->cpd.run.stop = sweep->run.flag; /* a stop of the sweep also stops its current run */
     return status;
 }
@@ -238,11 +239,13 @@ enum sluice_status sluice_sweep_ranks(const struct sluice_store *store,
                                       struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"store", store}, {"folder", folder},
+             {"ranks", API_ARRAY(ranks, rank_count)}, {"ret_sweep", ret_sweep});
     struct sweep sweep = {.store = store, .fault = SLC_ERROR_INIT};
     struct sluice_sweep *made = NULL;
     enum slc_status status = read_options(&sweep, options, err);
 
-    SLC_THEN(status, api_need_path(folder, "folder", err));
     SLC_THEN(status, slc_check_outside_stores(slc_files_system(), folder, err));
     if (status == SLC_OK) {
         made = slc_calloc(1, sizeof *made);
@@ -268,12 +271,12 @@ void sluice_sweep_destroy(struct sluice_sweep *sweep)
 
 uint32_t sluice_sweep_run_count(const struct sluice_sweep *sweep)
 {
-    return sweep->record.run_count;
+    return sweep != NULL ? sweep->record.run_count : 0;
 }
 
 uint32_t sluice_sweep_rank_count(const struct sluice_sweep *sweep)
 {
-    return sweep->record.rank_count;
+    return sweep != NULL ? sweep->record.rank_count : 0;
 }
 
 static enum slc_status
@@ -292,6 +295,8 @@ enum sluice_status sluice_sweep_get_run(const struct sluice_sweep *sweep,
                                         struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"sweep", sweep}, {"run", run});
     enum slc_status status = check_number(number, sweep->record.run_count, "run", err);
 
     if (status == SLC_OK) {
@@ -308,6 +313,8 @@ enum sluice_status sluice_sweep_get_rank(const struct sluice_sweep *sweep,
                                          struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"sweep", sweep}, {"rank", rank});
     enum slc_status status = check_number(number, sweep->record.rank_count, "rank", err);
 
     if (status == SLC_OK) {
@@ -333,6 +340,8 @@ enum sluice_status sluice_sweep_suggest(const struct sluice_sweep *sweep,
                                         struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"sweep", sweep}, {"suggestion", suggestion});
     struct sluice_sweep_suggestion known = {.rank = sweep->suggestion.rank,
                                             .best_rank = sweep->suggestion.best_rank};
 

@@ -70,11 +70,11 @@ enum sluice_status sluice_run_top(const char *folder,
                                   struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
-    struct slc_top_options query = {.folder = folder};
-    const enum slc_status status = api_need_path(folder, "folder", err);
 
-    return api_return(status == SLC_OK ? find_rows(&query, options, row, err) : status, err,
-                      ret_err);
+    API_NEED(err, ret_err, {"folder", folder}, {"row", row != NULL ? "" : NULL});
+    struct slc_top_options query = {.folder = folder};
+
+    return api_return(find_rows(&query, options, row, err), err, ret_err);
 }
 
 enum sluice_status sluice_model_top(const struct sluice_model *model,
@@ -83,6 +83,8 @@ enum sluice_status sluice_model_top(const struct sluice_model *model,
                                     struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"model", model}, {"row", row != NULL ? "" : NULL});
     const struct slc_model_view view = api_model_view(model);
     struct slc_top_options query = {.model = &view};
 

@@ -232,16 +232,17 @@ limit_of_cgroup(const char *root, const char *path, const char *file, uint64_t t
     }
 }
 
-uint64_t slc_memory_total(void)
+uint64_t slc_memory_machine(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES);
     uint64_t total = pages > 0 ? (uint64_t)pages * slc_memory_page_bytes() : UINT64_MAX;
-    struct rlimit limit;
+    const char *wanted = getenv(SLC_MEMORY_VARIABLE);
+    uint64_t limit;
     char text[8192];
     char *rest = NULL;
 
-    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-        total = slc_min_u64(total, limit.rlim_cur / 2);
+    if (wanted != NULL && sscanf(wanted, "%" SCNu64, &limit) == 1 && limit > 0) {
+        total = slc_min_u64(total, limit);
     }
     if (read_small("/proc/self/cgroup", text, sizeof text) == 0) {
         return total;
@@ -262,4 +263,14 @@ uint64_t slc_memory_total(void)
         }
     }
     return total;
+}
+
+uint64_t slc_memory_total(void)
+{
+    const uint64_t machine = slc_memory_machine();
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY
+               ? slc_min_u64(machine, limit.rlim_cur / 2)
+               : machine;
 }

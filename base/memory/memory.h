@@ -69,9 +69,15 @@ uint64_t slc_memory_peak(void);
  * system counts the pages of the parent only when the child touches them. Call it before threads
  * start. */
 void slc_memory_resident_at_least(uint64_t bytes);
-/* Returns the memory in bytes that this process may use: the minimum of physical memory, the cgroup
- * limit (v1 and v2) and half of the address space limit (ulimit -v). Libraries, stacks and thread
- * heaps may reserve the other half of the address space without using memory. */
+/* Environment variable with the bytes of memory that slc_memory_machine returns at most. */
+#define SLC_MEMORY_VARIABLE "SLUICE_MEMORY"
+
+/* Returns the memory in bytes beyond which the kernel ends this process: the minimum of physical
+ * memory, the cgroup limit (v1 and v2, also of the ancestors) and SLC_MEMORY_VARIABLE. */
+uint64_t slc_memory_machine(void);
+/* Returns the memory in bytes that this process may use: the minimum of slc_memory_machine and half
+ * of the address space limit (ulimit -v). Libraries, stacks and thread heaps may reserve the other
+ * half of the address space without using memory. */
 uint64_t slc_memory_total(void);
 
 #endif

@@ -71,7 +71,8 @@ struct sluice_progress {
  * struct as the member `run`. */
 struct sluice_run_options {
     /* Limit of the resident memory of the process, including arrays of the caller. 0 means 80 % of
-     * physical memory or of the cgroup limit, whichever is smaller. */
+     * physical memory or of the cgroup limit, whichever is smaller. A budget above that limit is
+     * reduced to the limit, with a warning (sluice_log_to); plan functions only warn. */
     uint64_t memory_bytes;
     uint32_t threads; /* 0 means one thread per processor */
     /* A signal handler or another thread may set this flag to a value other than 0 to stop the

@@ -7,6 +7,7 @@ import os
 import queue
 import threading
 import time
+import warnings
 from ctypes import byref, c_int
 from typing import Any, Callable, Optional
 
@@ -47,12 +48,30 @@ def _load() -> ctypes.CDLL:
     found.sluice_model_record.restype = ctypes.c_char_p
     found.sluice_store_title.restype = ctypes.c_char_p
     found.sluice_store_name_count.restype = ctypes.c_uint64
+    found.sluice_log_to.restype = None
     for name in ("sluice_store_close", "sluice_model_destroy", "sluice_sweep_destroy", "sluice_builder_abandon"):
         getattr(found, name).restype = None
     return found
 
 
 LIB = _load()
+ON_LOG = ctypes.CFUNCTYPE(None, ctypes.c_void_p, c_int, ctypes.c_char_p)
+_warned: queue.SimpleQueue = queue.SimpleQueue()  # messages come from any thread
+
+
+def _log(_: Any, level: int, message: bytes) -> None:
+    if level == 0:
+        _warned.put(message.decode(errors="replace"))
+
+
+_ON_LOG = ON_LOG(_log)
+LIB.sluice_log_to(_ON_LOG, None)
+
+
+def warn() -> None:
+    """Passes the library's warnings to the caller's thread."""
+    while not _warned.empty():
+        warnings.warn(_warned.get(), RuntimeWarning, stacklevel=4)
 
 
 def version() -> str:
@@ -110,6 +129,14 @@ def fault(status: int, err: Error) -> SluiceError:
 
 def call(name: str, *args: Any) -> None:
     """Calls a function that returns a status; raises SluiceError if it fails."""
+    try:
+        call_silently(name, *args)
+    finally:
+        warn()
+
+
+def call_silently(name: str, *args: Any) -> None:
+    """Does the same as call, but leaves warnings of the library to another thread."""
     err = Error(line=NOWHERE, column=NOWHERE, block=NOWHERE, offset=NOWHERE)
     status = getattr(LIB, name)(*args, byref(err))
     if status != 0:
@@ -161,7 +188,7 @@ class Run:
 
     def _work(self, name: str, args: tuple, end: list) -> None:
         try:
-            call(name, *args)
+            call_silently(name, *args)
         except BaseException as raised:  # raised again in the caller's thread
             end.append(raised)
         finally:
@@ -200,6 +227,7 @@ class Run:
             except BaseException as raised:  # of a callback, or because of Ctrl-C, which may occur twice
                 self.stop.value = 1
                 self.fault = self.fault or raised
+        warn()
         if self.fault is not None:
             raise self.fault
         if end:

@@ -286,6 +286,27 @@ def limited_address_space(folder):
     check(0.3 * 2**30 < json.loads(done.stdout)["budget_bytes"] <= 0.4 * 2**30, done.stdout)
 
 
+def more_memory_than_there_is(folder):
+    """A budget beyond the machine's memory is reduced with a warning, and refused if that does not
+    suffice; a plan may be for another machine."""
+    text, store = os.path.join(folder, "t.tns"), os.path.join(folder, "t.slc")
+    sluice("generate", text, "--dims", "300x200x10", "--nnz", "500", "-q")
+    def limited(*args, mib=256, status=0):
+        return sluice(*args, "--memory", "512MiB", status=status, env=os.environ | {"SLUICE_MEMORY": str(mib << 20)})
+
+    words = "warning: --memory 512 MiB is more than the 256 MiB of this machine or its cgroup"
+    check(words + ", which is the budget instead" in limited("convert", text, store)[1], "convert")
+    out, messages = limited("plan", store, "-r", "4", "--no-probe", "--json")
+    check(words + "\n" in messages and json.loads(out)["budget_bytes"] == 512 << 20, (out, messages))
+    out, messages = limited("cpd", store, "-r", "4", "-i", "1", "--nowrite")
+    check(words in messages and "budget 256 MiB" in out, (out, messages))
+    check(limited("cpd", store, "-r", "4", "-i", "1", "--nowrite", "-q")[1] == "", "not quiet")
+    for args in (("cpd", store, "-r", "4", "--nowrite"), ("layout", store, "--sorted", "1"), ("convert", text, store + "2")):
+        messages = limited(*args, mib=8, status=4)[1]
+        check("512 MiB is more than the 8.00 MiB" in messages and "the budget is 8.0 MiB" in messages, (args, messages))
+    check("more than" not in sluice("cpd", store, "-r", "4", "-i", "1", "--nowrite", "--memory", "64MiB")[1], "a small budget")
+
+
 run([
     ("help starts with an example", help_starts_with_an_example),
     ("examples parse", examples_parse),
@@ -359,4 +380,5 @@ run([
     ("a full standard output is an error", full_output),
     ("standard streams that are closed", closed_streams),
     ("a limited address space", limited_address_space),
+    ("more memory than the machine has", more_memory_than_there_is),
 ])

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 
 import numpy as np
 
@@ -467,6 +468,20 @@ def anomalies(folder):
     fails(sluice.BudgetError, "residuals", sluice.residuals, mapped, memory="1MiB")
 
 
+def too_much_memory(folder):
+    """A budget beyond the machine's memory is a warning in the caller's thread, from plans and runs."""
+    tensor = small(folder)
+    os.environ["SLUICE_MEMORY"] = str(256 << 20)
+    try:
+        for function in (tensor.plan, tensor.cpd):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                function(2, memory="512MiB")
+            check(len(caught) == 1 and "512 MiB is more than the 256 MiB of this machine" in str(caught[0].message), caught)
+    finally:
+        del os.environ["SLUICE_MEMORY"]
+
+
 def strongest(folder):
     """The top rows equal those of NumPy and of the command, with the names of the store."""
     text, maps = os.path.join(folder, "t.tns"), os.path.join(folder, "mode-1-name.map")
@@ -735,6 +750,7 @@ run([
     ("values of a model are NumPy's", predictions),
     ("a start from a Result before the tensor grew", grown),
     ("residuals are NumPy's and the command's", anomalies),
+    ("a budget beyond the machine's memory", too_much_memory),
     ("strongest rows have names", strongest),
     ("sweeps are those of the command", sweeps),
     ("Ctrl-C leaves a checkpoint for the command", interrupts),

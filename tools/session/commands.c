@@ -1,6 +1,8 @@
 #include "tools/session/commands.h"
 
+#include "base/memory/memory.h"
 #include "tools/progress/console.h"
+#include "tools/progress/format.h"
 #include "tools/progress/log_json.h"
 
 #include <string.h>
@@ -43,6 +45,38 @@ int commands_unknown(const char *what,
     return console_error(&err);
 }
 
+/* Returns the field of an option, or NULL if the command has no such option. */
+static void *field_of(const struct command *command, const char *name, void *values)
+{
+    for (const struct option *option = command->options; option->name != NULL; option++) {
+        if (strcmp(option->name, name) == 0) {
+            return (char *)values + option->offset;
+        }
+    }
+    return NULL;
+}
+
+/* Limits --memory to the memory of the machine, because the kernel would end a command that uses
+ * more. Only the plan keeps the number, because it may be for another machine. */
+static void limit_memory(const struct command *command, void *values)
+{
+    uint64_t *memory = field_of(command, "memory", values);
+    const bool *quiet = field_of(command, "quiet", values);
+    const bool plans = strcmp(command->name, "plan") == 0;
+    const uint64_t machine = memory != NULL ? slc_memory_machine() : 0;
+    struct format_text a, b;
+
+    if (memory == NULL || *memory <= machine) {
+        return;
+    }
+    if (quiet == NULL || !*quiet) {
+        console_note("warning: --memory %s is more than the %s of this machine or its cgroup%s",
+                     format_memory(&a, *memory), format_memory(&b, machine),
+                     plans ? "" : ", which is the budget instead");
+    }
+    *memory = plans ? *memory : machine;
+}
+
 bool command_begin(const struct command *command,
                    int argc,
                    char **argv,
@@ -62,5 +96,6 @@ bool command_begin(const struct command *command,
         *exit_code = 0;
         return false;
     }
+    limit_memory(command, values);
     return run_log_begin(command, argc, argv, values, exit_code);
 }
