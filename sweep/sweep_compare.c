@@ -11,7 +11,7 @@
 #include "engine/stream/tile_stream.h"
 #include "storage/manifest/store.h"
 #include "storage/model/model.h"
-#include "storage/model/npy.h"
+#include "sweep/run_match.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -63,20 +63,6 @@ read_lambda(const struct comparing *comparing, uint64_t seed, double *lambda, st
     return status;
 }
 
-static enum slc_status read_factor(const struct comparing *comparing,
-                                   uint64_t seed,
-                                   unsigned mode,
-                                   struct slc_matrix *factor,
-                                   struct slc_error *err)
-{
-    char folder[PATH_BYTES], path[PATH_BYTES + 32];
-
-    run_folder(comparing, seed, folder);
-    (void)snprintf(path, sizeof path, "%s/mode-%u.npy", folder, mode + 1);
-    return slc_npy_read(slc_files_system(), path, SLC_F64, comparing->store->manifest.dims[mode],
-                        comparing->rank, factor, err);
-}
-
 /* Computes the factor match score of two runs. */
 static enum slc_status compare_runs(const struct comparing *comparing,
                                     uint64_t best,
@@ -84,28 +70,27 @@ static enum slc_status compare_runs(const struct comparing *comparing,
                                     double *score,
                                     struct slc_error *err)
 {
-    const struct slc_stop stop = {.flag = comparing->options->stop};
-    struct slc_congruence congruence = {.rank = 0};
-    enum slc_status status = slc_congruence_create(&congruence, comparing->rank, err);
+    const struct slc_manifest *manifest = &comparing->store->manifest;
+    struct slc_run_match *match = slc_malloc(sizeof *match);
+    char folders[2][PATH_BYTES];
+    struct slc_run_side sides[2];
+    enum slc_status status = slc_check_memory(match != NULL, err, "for comparing runs");
 
-    SLC_THEN(status, read_lambda(comparing, other, comparing->lambda[1], err));
-    for (unsigned n = 0; n < comparing->store->manifest.order && status == SLC_OK; n++) {
-        struct slc_matrix one = {.rows = 0}, two = {.rows = 0};
-
-        status = read_factor(comparing, best, n, &one, err);
-        SLC_THEN(status, read_factor(comparing, other, n, &two, err));
-        if (status == SLC_OK) {
-            slc_congruence_add(&congruence, &one, &two);
-        }
-        slc_matrix_destroy(&one);
-        slc_matrix_destroy(&two);
-        if (status == SLC_OK && slc_stop_wanted(&stop)) {
-            status = slc_fail(err, SLC_ERR_INTERRUPTED, "the comparison of runs was stopped");
-        }
+    for (unsigned k = 0; k < 2; k++) {
+        run_folder(comparing, k == 0 ? best : other, folders[k]);
+        sides[k] = (struct slc_run_side){.folder = folders[k],
+                                         .order = manifest->order,
+                                         .dims = manifest->dims,
+                                         .rank = comparing->rank,
+                                         .lambda = comparing->lambda[k]};
     }
-    SLC_THEN(status, slc_congruence_score(&congruence, comparing->lambda[0], comparing->lambda[1],
-                                          score, NULL, err));
-    slc_congruence_destroy(&congruence);
+    SLC_THEN(status, read_lambda(comparing, other, comparing->lambda[1], err));
+    SLC_THEN(status,
+             slc_run_match_find(&sides[0], &sides[1], comparing->options->stop, match, err));
+    if (status == SLC_OK) {
+        *score = match->score;
+    }
+    slc_free(match);
     return status;
 }
 

@@ -209,6 +209,47 @@ sluice_residuals(const struct sluice_store *store,
                  struct sluice_residuals_report *report,
                  struct sluice_error *err);
 
+struct sluice_compare_options {
+    uint64_t struct_bytes;
+    struct sluice_run_options run; /* only memory_bytes, stop and context are used */
+};
+
+/* Two components that correspond. */
+struct sluice_component_match {
+    uint32_t component, first_component; /* of the run and of the first run, from 0 */
+    double similarity; /* product over modes of the magnitude of the cosine of the columns */
+};
+
+/* A run of a comparison. Unknown numbers are NaN or 0. */
+struct sluice_compared_run {
+    uint32_t number; /* position in `folders` */
+    uint32_t rank;
+    uint32_t iterations;
+    uint32_t match_count; /* the smaller of the ranks of both runs; 0 for the first run */
+    double fit;
+    double score; /* factor match score with the first run; NaN for the first run */
+    const struct sluice_component_match *matches; /* by ascending first_component */
+};
+
+/* Compares the components of runs with those of the first run, and passes each run to `run`, in the
+ * order of `folders`. If `run` returns a value other than 0, the call ends early, which is not an
+ * error. If the tensors of two runs differ and have names, rows of factors with equal names
+ * correspond, and other rows are ignored; otherwise rows with equal indices correspond.
+ * Math: the score is the mean, over the components of the smaller model, of the similarity times 1
+ * - |a - b| / max(a, b), where a and b are the weights; components are assigned so that the score
+ * is largest (the function `score` of the Tensor Toolbox). Ownership: a run and its matches are
+ * valid during the callback. Errors: SLUICE_ERR_INPUT if a folder is not a run folder or if the
+ * modes of two runs differ; SLUICE_ERR_USAGE, SLUICE_ERR_UNSUPPORTED, SLUICE_ERR_BUDGET,
+ * SLUICE_ERR_DAMAGED, SLUICE_ERR_IO, SLUICE_ERR_MEMORY, SLUICE_ERR_INTERRUPTED. On error, `run` was
+ * not called. Cost: reads each factor once and those of the first run `count` times; 2 rows *
+ * rank^2 multiply-adds per pair of factors. */
+SLUICE_API enum sluice_status
+sluice_compare_runs(uint32_t count,
+                    const char *const *folders,
+                    const struct sluice_compare_options *options,
+                    int (*run)(void *context, const struct sluice_compared_run *compared),
+                    struct sluice_error *err);
+
 /* A completed run of a sweep. Unknown numbers are NaN. */
 struct sluice_sweep_run {
     uint64_t struct_bytes;

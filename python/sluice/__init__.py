@@ -13,7 +13,7 @@ SLUICE_LIBRARY. If it is not set, the library of the wheel is loaded or, without
 the system.
 """
 
-from ._analysis import Residual, Residuals, residuals
+from ._analysis import Comparison, Match, Residual, Residuals, compare, residuals
 from ._convert import convert, generate
 from ._errors import BudgetError, InputError, Interrupted, SluiceError, StorageError, UsageError
 from ._library import version
@@ -23,7 +23,8 @@ from ._sweep import Sweep, SweepRank, SweepRun, load
 from ._stored import Layout, StoreInfo
 from ._tensor import Tensor, open
 
-__all__ = ["BudgetError", "CPD", "Holdout", "InputError", "Interrupted", "Iteration", "Layout", "Prediction",
-           "Residual", "Residuals", "Result", "Row", "SluiceError", "StorageError", "StoreInfo", "Sweep", "SweepRank",
-           "SweepRun", "Tensor", "UsageError", "convert", "generate", "load", "open", "residuals", "version"]
+__all__ = ["BudgetError", "CPD", "Comparison", "Holdout", "InputError", "Interrupted", "Iteration", "Layout", "Match",
+           "Prediction", "Residual", "Residuals", "Result", "Row", "SluiceError", "StorageError", "StoreInfo",
+           "Sweep", "SweepRank", "SweepRun", "Tensor", "UsageError", "compare", "convert", "generate", "load", "open",
+           "residuals", "version"]
 __version__ = "0.1.0"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from ctypes import byref
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _structs as c
 from ._errors import UsageError
-from ._library import LIB, Progress, Run, options, size
+from ._library import LIB, Progress, Run, options, path_bytes, size
 from ._options import IOS, PathLike, choose
 from ._result import Result
 from ._tensor import Tensor
@@ -96,3 +97,59 @@ def residuals(run: Union[Result, PathLike], store: Union[None, Tensor, PathLike]
         tensor.close()
     return Residuals(report.nnz, report.norm, report.values_norm, report.rmse, report.mae, report.mean, report.largest,
                      dict(zip(quantiles, report.quantiles)), nonzeros)
+
+
+@dataclass(frozen=True)
+class Match:
+    """Corresponding components of a run and of the first run, and their similarity (0 to 1)."""
+
+    component: int
+    first_component: int
+    similarity: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """
+    A run, compared with the first run.
+
+    `score` is the factor match score with the first run: 1 if all components are equal except for
+    order and sign. It is NaN for the first run, which has no `matches`. `fit` is NaN if the folder
+    has no run.json.
+    """
+
+    folder: str
+    rank: int
+    iterations: int
+    fit: float
+    score: float
+    matches: List[Match]
+
+
+def compare(runs: Sequence[Union[Result, PathLike]], *, memory: Any = None) -> List[Comparison]:
+    """
+    Compares the components of runs with those of the first run.
+
+    runs     folders of runs, or Results that were written to a folder; their ranks may differ
+
+    Rows of factors correspond by name if the tensors differ and have names, and by index otherwise.
+    """
+    folders = [run.folder if isinstance(run, Result) else run for run in runs]
+    if any(folder is None for folder in folders):
+        raise UsageError("a Result is not in a folder: pass output to cpd, or export it in the form npy")
+    paths = [path_bytes(folder) for folder in folders]
+    task = Run()
+    known = options(c.CompareOptions)
+    known.run.memory_bytes = size(memory)
+    task.watch(known)
+    found: List[Comparison] = []
+
+    def on_run(_: Any, given: Any) -> int:
+        at = given.contents
+        matches = [Match(m.component, m.first_component, m.similarity) for m in at.matches[:at.match_count]]
+        found.append(Comparison(os.fsdecode(paths[at.number]), at.rank, at.iterations, at.fit, at.score, matches))
+        return 0
+
+    task.call("sluice_compare_runs", ctypes.c_uint32(len(paths)), (ctypes.c_char_p * len(paths))(*paths), byref(known),
+              c.ON_COMPARED(on_run))
+    return found

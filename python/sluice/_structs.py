@@ -303,6 +303,22 @@ class Residual(Structure):
 ON_RESIDUAL = CFUNCTYPE(c_int, c_void_p, POINTER(Residual))
 
 
+class CompareOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions)]
+
+
+class ComponentMatch(Structure):
+    _fields_ = [("component", U32), ("first_component", U32), ("similarity", F64)]
+
+
+class ComparedRun(Structure):
+    _fields_ = [("number", U32), ("rank", U32), ("iterations", U32), ("match_count", U32), ("fit", F64), ("score", F64),
+                ("matches", POINTER(ComponentMatch))]
+
+
+ON_COMPARED = CFUNCTYPE(c_int, c_void_p, POINTER(ComparedRun))
+
+
 class ResidualsReport(Structure):
     _fields_ = [("struct_bytes", U64), ("nnz", U64), ("norm", F64), ("values_norm", F64), ("rmse", F64), ("mae", F64),
                 ("mean", F64), ("largest", F64), ("quantiles", F64 * MAX_QUANTILES), ("bytes_read", U64), ("passes", U32),

@@ -468,6 +468,22 @@ def anomalies(folder):
     fails(sluice.BudgetError, "residuals", sluice.residuals, mapped, memory="1MiB")
 
 
+def comparisons(folder):
+    """compare finds what the command finds."""
+    tensor = small(folder)
+    outs = [os.path.join(folder, name) for name in "ab"]
+    made = [tensor.cpd(rank, 5, seed=rank, output=out) for rank, out in zip((3, 4), outs)]
+    want = json.loads(command("compare", *outs, "--json")[0])["runs"]
+    first, second = sluice.compare([made[0], outs[1]])
+    check(np.isnan(first.score) and first.matches == [] and first.rank == 3, first)
+    check((second.score, second.fit, second.rank, second.iterations, second.folder) ==
+          (want[1]["score"], want[1]["fit"], 4, 5, outs[1]), (second, want))
+    check([(m.component + 1, m.first_component + 1, m.similarity) for m in second.matches] ==
+          [(m["component"], m["first_component"], m["similarity"]) for m in want[1]["matches"]], second)
+    fails(sluice.UsageError, "not in a folder", sluice.compare, [tensor.cpd(2, 1), outs[0]])
+    fails(sluice.StorageError, "nothing", sluice.compare, [os.path.join(folder, "nothing")])
+
+
 def too_much_memory(folder):
     """A budget beyond the machine's memory is a warning in the caller's thread, from plans and runs."""
     tensor = small(folder)
@@ -750,6 +766,7 @@ run([
     ("values of a model are NumPy's", predictions),
     ("a start from a Result before the tensor grew", grown),
     ("residuals are NumPy's and the command's", anomalies),
+    ("runs are compared as by the command", comparisons),
     ("a budget beyond the machine's memory", too_much_memory),
     ("strongest rows have names", strongest),
     ("sweeps are those of the command", sweeps),

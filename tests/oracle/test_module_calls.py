@@ -268,6 +268,7 @@ PARITY = {
     "predict": (sluice.Result.predict_file, {"write": "output", "memory": "", "output": "output"}),
     "top": (sluice.Result.top, {"mode": "modes", "order": "", "csv": ""}),
     "residuals": (sluice.residuals, {"csv": ""}),
+    "compare": (sluice.compare, {"csv": "", "rows": ""}),
 }
 FIELDS = {
     "convert": (_structs.ConvertOptions, {"format": "dialect", "value-column": "value_column", "checkpoint-interval":

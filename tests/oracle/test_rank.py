@@ -277,6 +277,60 @@ def held_back_and_stopped(folder):
     check(all(one["heldout_rmse"] > 0 for one in runs), runs)
 
 
+def padded(one, rank):
+    """A model with components of zeros up to a rank."""
+    factors, weights = one
+    more = rank - len(weights)
+    return [np.hstack([f, np.zeros((len(f), more))]) for f in factors], np.concatenate([weights, np.zeros(more)])
+
+
+def compared(folder):
+    """`compare` of runs with other seeds, ranks and numbers of rows, against NumPy."""
+    text, store = os.path.join(folder, "t.tns"), os.path.join(folder, "t.slc")
+    sluice("generate", text, "--dims", "20x15x10", "--nnz", 1500, "--seed", 2, "--rank", 3, "--noise", 0.2, "-q")
+    sluice("convert", text, store, "-q")
+    outs = [os.path.join(folder, name) for name in "abc"]
+    for out, rank, seed in zip(outs, (3, 3, 5), (0, 1, 2)):
+        sluice("cpd", store, "-r", rank, "-i", 30, "--seed", seed, "-o", out, "-q")
+    got = json.loads(sluice("compare", *outs, "--json")[0])["runs"]
+    first = model(outs[0], 3)
+    for out, one in zip(outs[1:], got[1:]):
+        other = model(out, 3)
+        rank = max(len(first[1]), len(other[1]))
+        want = match_score(padded(first, rank), padded(other, rank)) * rank / min(len(first[1]), len(other[1]))
+        check(abs(one["score"] - want) < 1e-10, (one["score"], want))
+        for pair in one["matches"]:
+            cosines = [abs(a[:, pair["first_component"] - 1] @ b[:, pair["component"] - 1]) /
+                       np.linalg.norm(a[:, pair["first_component"] - 1]) / np.linalg.norm(b[:, pair["component"] - 1])
+                       for a, b in zip(first[0], other[0])]
+            check(abs(pair["similarity"] - np.prod(cosines)) < 1e-12, (pair, cosines))
+        check(one["fit"] == load_json(os.path.join(out, "run.json"))["fit"] and len(one["matches"]) == 3, one)
+    check("score" not in got[0] and set(got[2]["options"]) == {"rank", "seed"}, got)
+    said = sluice("compare", *outs)[0]
+    check("  --seed" in said and "Components of run 3 matched with run 1" in said and said.count("    mode 1: ") == 6, said)
+    check(len(sluice("compare", *outs, "--csv")[0].splitlines()) == 7, "the table")
+    # A table whose rows come in another order, with one more name: rows correspond by name.
+    rng = np.random.default_rng(5)
+    rows = [(f"u{i}", f"v{j}", f"w{k}", i + j * k + 1) for i in range(6) for j in range(5) for k in range(4)]
+    for name, order in (("one", range(120)), ("two", rng.permutation(120))):
+        with open(os.path.join(folder, name + ".csv"), "w") as file:
+            file.write("u,v,w,n\n")
+            file.writelines(",".join(map(str, rows[i])) + "\n" for i in order)
+            if name == "two":
+                file.write("u9,v0,w0,0.001\n")
+        at = os.path.join(folder, name)
+        sluice("convert", at + ".csv", at + ".slc", "--columns", "u,v,w", "--value", "n", "-q")
+        sluice("cpd", at + ".slc", "-r", 2, "-i", 200, "--tol", 0, "-o", at, "-q")
+    one, two = os.path.join(folder, "one"), os.path.join(folder, "two")
+    found = json.loads(sluice("compare", one, two, "--json")[0])["runs"][1]
+    check(found["score"] > 0.99 and found["rows"] == [6, 5, 4], found)
+    check("u9" not in sluice("compare", one, two)[0], "a row that only one run has")
+    check("and no names that tell which rows correspond" in sluice("compare", one, outs[0], status=3)[1], "other modes")
+    os.rename(two + ".slc", two + ".moved")
+    check("mode 1 has 6 rows" in sluice("compare", one, two, status=3)[1], "names that are gone")
+
+
 if __name__ == "__main__":
     run([("held back", held_back), ("held back, and stopped", held_back_and_stopped), ("values at coordinates", predicted), ("amino acids have three components", amino_acids), ("four modes, relabelled", four_modes),
          ("a start that ends in a local optimum does not count", local_optimum)])
+         ("runs compared", compared)])

@@ -7,6 +7,7 @@
 extern const struct command command_append;
 extern const struct command command_bench;
 extern const struct command command_check;
+extern const struct command command_compare;
 extern const struct command command_completion;
 extern const struct command command_convert;
 extern const struct command command_cpd;

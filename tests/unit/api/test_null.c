@@ -47,6 +47,13 @@ static int ignore_row(void *context, const struct sluice_top_row *row)
     return 0;
 }
 
+static int ignore_run(void *context, const struct sluice_compared_run *run)
+{
+    (void)context;
+    (void)run;
+    return 0;
+}
+
 static void stores(void)
 {
     struct sluice_store *opened = NULL;
@@ -199,6 +206,10 @@ static void experimental(void)
     NULL_IS_REFUSED("store", sluice_residuals(NULL, model, NULL, NULL, NULL, &err));
     NULL_IS_REFUSED("model", sluice_residuals(store, NULL, NULL, NULL, NULL, &err));
     API_OK(sluice_residuals(store, model, NULL, NULL, NULL, &err), &err);
+    const char *const folders[2] = {"x", NULL};
+    NULL_IS_REFUSED("folders", sluice_compare_runs(2, NULL, NULL, ignore_run, &err));
+    NULL_IS_REFUSED("a folder", sluice_compare_runs(2, folders, NULL, ignore_run, &err));
+    NULL_IS_REFUSED("run", sluice_compare_runs(1, folders, NULL, NULL, &err));
     NULL_IS_REFUSED("store", sluice_sweep_ranks(NULL, "x", 1, ranks, NULL, &sweep, &err));
     NULL_IS_REFUSED("folder", sluice_sweep_ranks(store, NULL, 1, ranks, NULL, &sweep, &err));
     NULL_IS_REFUSED("ranks", sluice_sweep_ranks(store, "x", 1, NULL, NULL, &sweep, &err));
