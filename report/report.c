@@ -4,8 +4,10 @@
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "report/export_run.h"
+#include "report/page/parts.h"
 #include "report/page/run_page.h"
 #include "report/page/sweep_page.h"
+#include "report/runs_report.h"
 #include "report/saved_run.h"
 #include "storage/manifest/json_text.h"
 #include "storage/manifest/path_guard.h"
@@ -352,6 +354,95 @@ static enum slc_status report_sweep(const struct slc_report_options *options,
     return status;
 }
 
+static enum slc_status
+write_runs(const void *page, struct slc_output *output, struct slc_error *err)
+{
+    return slc_runs_page_write(page, output, err);
+}
+
+/* Writes the page of a list of runs, and of their comparison unless it is NULL. */
+static enum slc_status publish_runs(const struct slc_report_options *options,
+                                    const struct slc_runs_list *list,
+                                    struct slc_runs_comparison *comparison,
+                                    uint64_t *ret_bytes,
+                                    struct slc_error *err)
+{
+    struct slc_runs_page page = {.title = slc_page_short_name(options->folder),
+                                 .intro = comparison != NULL ? "Runs of sluice, compared"
+                                                             : "Runs of sluice, best fit first",
+                                 .count = list->count,
+                                 .runs = list->runs,
+                                 .comparison = comparison};
+    json_t **given = slc_calloc(list->count, sizeof(json_t *));
+
+    SLC_TRY(slc_check_memory(given != NULL, err, "for the options of runs"));
+    for (unsigned i = 0; i < list->count; i++) {
+        given[i] = list->runs[i].options;
+    }
+    json_t *differ = slc_options_that_differ(list->count, given);
+    page.differ = differ;
+    enum slc_status status = publish(options, write_runs, &page, ret_bytes, err);
+    json_decref(differ);
+    slc_free(given);
+    return status;
+}
+
+/* Reports on several runs. */
+static enum slc_status report_comparison(const struct slc_report_options *options,
+                                         uint64_t *ret_bytes,
+                                         struct slc_error *err)
+{
+    const char *folders[SLC_RUNS_COMPARE_MAX] = {options->folder};
+    const struct slc_runs_compare_options request = {.count = options->more_count + 1,
+                                                     .folders = folders,
+                                                     .rows = slc_min_u64(options->rows, 5),
+                                                     .memory_bytes = options->memory_bytes};
+    struct slc_runs_comparison comparison = {.count = 0};
+    struct slc_runs_list list = {.count = 0};
+
+    for (unsigned i = 0; i < options->more_count && i + 1 < SLC_RUNS_COMPARE_MAX; i++) {
+        folders[i + 1] = options->more[i];
+    }
+    enum slc_status status = slc_runs_compare(&request, &comparison, err);
+    for (unsigned i = 0; i < comparison.count && status == SLC_OK; i++) {
+        bool found;
+
+        status = slc_runs_list_add(&list, folders[i], folders[i], options->output, &found, err);
+        if (status == SLC_OK && !found) {
+            status = slc_fail_file(err, SLC_ERR_INPUT, folders[i],
+                                   "there is no run.json: only runs with a record are compared");
+        }
+    }
+    SLC_THEN(status, publish_runs(options, &list, &comparison, ret_bytes, err));
+    slc_runs_list_clear(&list);
+    slc_runs_comparison_close(&comparison);
+    return status;
+}
+
+/* Reports on the runs in the folders of a folder, or on a run if there are none. */
+static enum slc_status
+report_runs(const struct slc_report_options *options, uint64_t *ret_bytes, struct slc_error *err)
+{
+    struct slc_runs_list list = {.count = 0};
+    bool results = false, saved = false;
+    enum slc_status status = slc_saved_run_find(options->folder, &saved, err);
+
+    SLC_THEN(status, slc_run_folder_find(options->folder, &results, err));
+    if (status == SLC_OK && !results && !saved) {
+        struct slc_error fault = SLC_ERROR_INIT;
+
+        /* A folder that cannot be listed is reported as a run that cannot be read. */
+        if (slc_runs_list_read(options->folder, options->output, &list, &fault) != SLC_OK &&
+            fault.status != SLC_ERR_IO) {
+            status = slc_error_pass(err, &fault);
+        }
+    }
+    SLC_THEN(status, list.count > 0 ? publish_runs(options, &list, NULL, ret_bytes, err)
+                                    : report_run(options, ret_bytes, err));
+    slc_runs_list_clear(&list);
+    return status;
+}
+
 /* Reports on a sweep if the folder has its record, otherwise on a run. */
 static enum slc_status
 report_folder(const struct slc_report_options *options, uint64_t *ret_bytes, struct slc_error *err)
@@ -363,7 +454,7 @@ report_folder(const struct slc_report_options *options, uint64_t *ret_bytes, str
     SLC_TRY(slc_check_memory(path != NULL, err, "for the path of a record"));
     enum slc_status status = files->stat_path(files->self, path, &stat) >= 0 && stat.kind == 'f'
                                  ? report_sweep(options, path, stat.bytes, ret_bytes, err)
-                                 : report_run(options, ret_bytes, err);
+                                 : report_runs(options, ret_bytes, err);
     slc_free(path);
     return status;
 }
@@ -372,6 +463,9 @@ enum slc_status
 slc_report(const struct slc_report_options *options, uint64_t *ret_bytes, struct slc_error *err)
 {
     SLC_TRY(check_options(options, err));
+    if (options->more_count > 0) {
+        return report_comparison(options, ret_bytes, err);
+    }
     return options->folder != NULL ? report_folder(options, ret_bytes, err)
                                    : report_run(options, ret_bytes, err);
 }

@@ -1,6 +1,6 @@
-/* Writes an HTML page about a run or a sweep: one file without scripts or external references.
- * Factors are read twice, for the top rows and for the pictures; memory grows with the size of the
- * page, not with the size of the modes. */
+/* Writes an HTML page about a run, a sweep, several runs, or a folder of runs: one file without
+ * scripts or external references. Factors are read twice, for the top rows and for the pictures;
+ * memory grows with the size of the page, not with the size of the modes. */
 #ifndef SLC_REPORT_REPORT_H
 #define SLC_REPORT_REPORT_H
 
@@ -13,7 +13,12 @@
 enum { SLC_REPORT_ROWS_MAX = 1000 };
 
 struct slc_report_options {
-    const char *folder; /* folder of a run, a checkpoint, factors or a sweep; NULL means `model` */
+    /* folder of a run, a checkpoint, factors or a sweep, or a folder whose folders are runs, as of
+     * a job array; NULL means `model` */
+    const char *folder;
+    /* Runs that are compared with the run in `folder`; more_count 0: none. */
+    unsigned more_count;
+    const char *const *more;
     const struct slc_model_view *model; /* model in memory; borrowed */
     /* text of the model's record (run.json); NULL if there is no record */
     const char *record;

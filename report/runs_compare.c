@@ -151,16 +151,15 @@ static bool is_ignored(const char *name)
 }
 
 /* True if two runs with a record have different values of an option. */
-static bool differs(const struct slc_runs_comparison *comparison, const char *name)
+static bool differs(unsigned count, json_t *const *options, const char *name)
 {
     const json_t *first = NULL;
     bool any = false;
 
-    for (unsigned i = 0; i < comparison->count; i++) {
-        const json_t *options = comparison->run[i]->options;
-        const json_t *value = json_object_get(options, name);
+    for (unsigned i = 0; i < count; i++) {
+        const json_t *value = json_object_get(options[i], name);
 
-        if (options == NULL) {
+        if (options[i] == NULL) {
             continue;
         }
         if (any && (value == NULL || first == NULL ? value != first : !json_equal(value, first))) {
@@ -187,20 +186,30 @@ static void insert_name(json_t *names, const char *name)
     }
 }
 
-json_t *slc_runs_options_that_differ(const struct slc_runs_comparison *comparison)
+json_t *slc_options_that_differ(unsigned count, json_t *const *options)
 {
     json_t *names = json_array();
 
-    for (unsigned i = 0; i < comparison->count; i++) {
+    for (unsigned i = 0; i < count; i++) {
         const char *name;
         json_t *value;
 
-        json_object_foreach(comparison->run[i]->options, name, value)
+        json_object_foreach(options[i], name, value)
         {
-            if (!is_ignored(name) && differs(comparison, name)) {
+            if (!is_ignored(name) && differs(count, options, name)) {
                 insert_name(names, name);
             }
         }
     }
     return names;
+}
+
+json_t *slc_runs_options_that_differ(const struct slc_runs_comparison *comparison)
+{
+    json_t *options[SLC_RUNS_COMPARE_MAX];
+
+    for (unsigned i = 0; i < comparison->count; i++) {
+        options[i] = comparison->run[i]->options;
+    }
+    return slc_options_that_differ(comparison->count, options);
 }

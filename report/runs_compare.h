@@ -49,8 +49,11 @@ void slc_runs_comparison_close(struct slc_runs_comparison *comparison);
 /* Returns the names of the indices of a run. */
 struct slc_run_names *slc_compared_names(struct slc_compared_run *compared);
 
-/* Returns a new array of the names of the options that differ between runs with a record, in
- * alphabetic order; NULL if memory does not suffice. */
+/* Returns a new array of the names of the options that differ between runs, in alphabetic order.
+ * options[i] is the member "options" of a record, or NULL for a run without a record. NULL if
+ * memory does not suffice. */
+json_t *slc_options_that_differ(unsigned count, json_t *const *options);
+/* Does the same for the runs of a comparison. */
 json_t *slc_runs_options_that_differ(const struct slc_runs_comparison *comparison);
 
 #endif

@@ -137,6 +137,22 @@ def scratch_and_sweep(folder):
         check(job.returncode == 2 and cluster.asked() == [], text)
 
 
+def no_job(folder):
+    """Outside of Slurm, the script says so, runs, and resumes when it is started again."""
+    cluster, out = Cluster(folder), os.path.join(folder, "run")
+    os.unlink(os.path.join(cluster.bin, "squeue"))
+    job = cluster.start(out, "-i", "2", SLURM_JOB_ID="")
+    text, _ = job.communicate(timeout=300)
+    check(job.returncode == 0 and "not a Slurm job: running here" in text and "unbound" not in text, text)
+    job = cluster.start(out + "2", "-i", "1000000", SLURM_JOB_ID="", SLUICE_SCRATCH=folder)
+    while not os.path.exists(os.path.join(out + "2", "checkpoint-0.bin")) and job.poll() is None and not os.path.exists(cluster.pid):
+        time.sleep(0.01)
+    time.sleep(0.5)
+    job.send_signal(signal.SIGTERM)
+    text, _ = job.communicate(timeout=300)
+    check(job.returncode == 143 and "the same command line resumes" in text and cluster.asked() == [], text)
+
+
 def errors(folder):
     """Permanent errors are not requeued."""
     cluster = Cluster(folder)
@@ -155,5 +171,6 @@ run([
     ("jobs that end at their time limit", time_limits),
     ("jobs that receive a signal", signals),
     ("an array, with scratch drives", scratch_and_sweep),
+    ("no Slurm job", no_job),
     ("errors are not requeued", errors),
 ])

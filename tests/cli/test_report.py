@@ -270,6 +270,40 @@ def few_points(folder):
         check(page.text().count(words) == 4 and page.tags["svg"] == 3, page.text())
 
 
+def several(folder):
+    """A page compares two runs, and lists the runs of a folder, best first, with links."""
+    runs = os.path.join(folder, "an array & <more>")
+    os.makedirs(runs)
+    store = os.path.join(folder, "t.slc")
+    sluice("generate", store, "--dims", "20x15x10", "--nnz", 1500, "--seed", 2, "--rank", 3, "--noise", 0.2, "-q")
+    fits = {}
+    for name, rank in (("1", 2), ("2", 4), ("3", 3)):
+        out = os.path.join(runs, name)
+        sluice("cpd", store, "-r", rank, "-i", 10, "-o", out, "-q")
+        with open(os.path.join(out, "run.json"), encoding="utf-8") as file:
+            fits[name] = json.load(file)["fit"]
+    os.mkdir(os.path.join(runs, "4"))  # a run that has not begun
+    sluice("report", os.path.join(runs, "2"), "-o", os.path.join(runs, "2", "report.html"), "-q")
+    path = os.path.join(folder, "runs.html")
+    sluice("report", runs, "-o", path)
+    with open(path, encoding="utf-8") as file:
+        page = Page(file.read())
+    best = sorted(fits, key=lambda name: -fits[name])
+    links = [link for link in page.links if link.startswith("an%20array")]
+    check(links == [f"an%20array%20%26%20%3Cmore%3E/{name}/{'report.html' if name == '2' else 'run.json'}" for name in best], page.links)
+    places = [page.text().index(f"{fits[name]:.6f}") for name in best]
+    check(places == sorted(places) and "--rank" in page.text() and "--tol" not in page.text(), page.text())
+    sluice("report", *(os.path.join(runs, name) for name in "12"), "-o", path, "-f")
+    with open(path, encoding="utf-8") as file:
+        page = Page(file.read())
+    score = json.loads(sluice("compare", *(os.path.join(runs, name) for name in "12"), "--json")[0])["runs"][1]["score"]
+    check({"runs", "components"} <= page.ids and f"factor match score {score:.4f}" in page.text(), page.text())
+    check("neither run.json nor mode-1.npy" in sluice("report", os.path.join(runs, "4"), "-o", path, "-f", status=3)[1], "no runs")
+    with open(os.path.join(runs, "4", "run.json"), "w", encoding="utf-8") as file:
+        file.write("{")
+    check("4/run.json" in sluice("report", runs, "-o", path, "-f", status=3)[1], "a malformed record")
+
+
 def in_a_browser(folder):
     """Chromium, if available: no error, no overflow, in both color schemes."""
     if QUICK:
@@ -293,5 +327,6 @@ run([
     ("few points", few_points),
     ("sweeps", sweep),
     ("long modes", long_modes),
+    ("several runs", several),
     ("in a browser", in_a_browser),
 ])

@@ -49,6 +49,8 @@ static int run(const struct command *command, int argc, char **argv)
     enum slc_status status = cleanup_watch(args.output, &err);
     if (status == SLC_OK) {
         const struct slc_report_options report = {.folder = operands.text[0],
+                                                  .more_count = operands.count - 1,
+                                                  .more = operands.text + 1,
                                                   .output = args.output,
                                                   .components = args.components,
                                                   .rows = args.rows,
@@ -71,14 +73,17 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_report = {
     .name = "report",
-    .summary = "write an HTML report of a run, or a comparison of the runs of a sweep",
+    .summary = "write an HTML report of a run, a sweep, or several runs",
     .example = "sluice report flights-4d.r16 -o report.html",
-    .operands = "RUN|SWEEP",
+    .operands = "RUN|SWEEP|FOLDER [RUN ..]",
     .operands_min = 1,
-    .operands_max = 1,
+    .operands_max = OPTIONS_MAX_OPERANDS,
     .options = options,
     .notes = "RUN is a folder of factors written by sluice cpd, or a folder with a checkpoint. "
-             "For a sweep, the\npage compares its runs and shows the suggested rank. The page "
+             "For a sweep, the\npage compares its runs and shows the suggested rank. Several runs "
+             "are compared with the "
+             "first. For a\nFOLDER of runs, as of a job array, the page lists the runs, best fit "
+             "first. The page "
              "needs no network: it contains fit,\ntime, I/O, memory, components, and how to "
              "repeat the run.",
     .run = run,
