@@ -1,43 +1,16 @@
-#include "engine/product/predict.h"
+#include "engine/product/predict_internal.h"
 
 #include "base/error/stop.h"
 #include "base/memory/checked.h"
-#include "base/memory/memory.h"
 #include "base/thread/team.h"
-#include "convert/export/text_output.h"
 #include "convert/ingest/input/foreign.h"
-#include "convert/ingest/input/input.h"
-#include "convert/ingest/text/text.h"
-#include "convert/number/format.h"
+#include "engine/product/predict_source.h"
 #include "storage/model/npy_header.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { BATCH_ROWS = 16384, GRAIN_ROWS = 1024, NUMBERS_BYTES = 3 * (SLC_FORMAT_F64_BYTES + 1) };
-
-struct predict {
-    const struct slc_predict_options *options;
-    struct slc_predict_report *report;
-    const struct slc_model_view *model;
-    struct slc_input *input;
-    struct slc_input_info info;
-    struct slc_text_header header;
-    struct slc_row_source *source;
-    struct slc_piece piece;
-    struct slc_buffer memory;
-    struct slc_text_rows rows;
-    bool last_is_value; /* true if the index of the last mode was parsed as a value */
-    uint64_t *last;     /* buffer for the indices of the last mode */
-    double *predicted;  /* model values of the batch */
-    char *text;         /* output of the batch, row_bytes per row */
-    uint64_t row_bytes;
-    uint32_t used[BATCH_ROWS / GRAIN_ROWS]; /* output bytes of each GRAIN_ROWS rows */
-    struct slc_text_output output;
-    double sum_absolute, sum_squares, sum_value_squares;
-};
 
 static uint64_t row_text_bytes(unsigned order, enum slc_predict_form form)
 {
@@ -120,12 +93,57 @@ static enum slc_status check_shape(struct predict *predict, struct slc_error *er
     return SLC_OK;
 }
 
+/* Opens a store or a table, and reads its first piece. */
+static enum slc_status open_rows(struct predict *predict, struct slc_error *err)
+{
+    const struct slc_predict_options *options = predict->options;
+    struct slc_csv_report found;
+    enum slc_status status;
+
+    if (options->store != NULL) {
+        predict->info.stored_bytes = slc_reader_info(options->store->reader)->file_bytes;
+        predict->info.name = options->input;
+        status = slc_store_source_open(options->store, &predict->header, &predict->source, err);
+    } else {
+        const bool to_file = options->form != SLC_PREDICT_NONE && strcmp(options->output, "-") != 0;
+        const struct slc_stop stop = {.flag = options->stop};
+
+        SLC_TRY(slc_input_open(options->files, options->input, &predict->input, err));
+        slc_input_info(predict->input, &predict->info);
+        const struct slc_csv_request request = {
+            .spec = &options->table->spec,
+            .old = &options->table->old,
+            .input = predict->input,
+            .spool = {.files = options->files, .output = to_file ? options->output : NULL},
+            .buffer = predict->piece.buffer.data,
+            .buffer_bytes = SLC_PIECE_BYTES,
+            .memory_bytes = options->table->memory_bytes,
+            .threads = options->threads,
+            .stop = &stop,
+            .progress = options->progress,
+            .context = options->context};
+
+        status =
+            slc_csv_open(&request, &predict->header, &predict->csv, &predict->source, &found, err);
+        predict->header.has_dims = false; /* the table may have new names */
+        predict->header.has_values =
+            options->table->spec.value[0] != '\0' && !options->table->scaled;
+    }
+    SLC_TRY(status);
+    predict->header.index_base = 0;
+    SLC_TRY(check_shape(predict, err));
+    return slc_row_source_next(predict->source, &predict->piece, err);
+}
+
 static enum slc_status open_input(struct predict *predict, struct slc_error *err)
 {
     const struct slc_predict_options *options = predict->options;
     struct slc_piece *piece = &predict->piece;
     enum slc_status status = SLC_OK;
 
+    if (options->store != NULL || options->table != NULL) {
+        return open_rows(predict, err);
+    }
     if (slc_dialect_is_binary(options->dialect) || options->dialect == SLC_DIALECT_TENSOR) {
         return slc_fail(err, SLC_ERR_USAGE, "coordinates are read from a text file, not from %s",
                         slc_dialect_name(options->dialect));
@@ -298,7 +316,7 @@ subtract_base(struct predict *predict, size_t begin, uint64_t lines, struct slc_
         for (uint32_t i = 0; i < predict->rows.count; i++) {
             const uint64_t index = index_of(predict, n, i);
 
-            if (index - base >= model->factors[n]->rows) {
+            if (index - base >= model->factors[n]->rows && predict->csv == NULL) {
                 return report_index(predict, begin, lines, i, n, err);
             }
         }
@@ -311,59 +329,6 @@ subtract_base(struct predict *predict, size_t begin, uint64_t lines, struct slc_
     return SLC_OK;
 }
 
-/* Returns the indices of a mode in all rows of the batch. */
-static const uint64_t *column_of(const struct predict *predict, unsigned mode)
-{
-    return predict->last_is_value && mode + 1 == predict->model->order ? predict->last
-                                                                       : predict->rows.coords[mode];
-}
-
-static double model_value(const struct predict *predict, uint32_t row)
-{
-    uint64_t index[SLC_MAX_ORDER];
-
-    for (unsigned n = 0; n < predict->model->order; n++) {
-        index[n] = column_of(predict, n)[row] - predict->report->index_base;
-    }
-    return slc_model_value(predict->model, index);
-}
-
-/* Formats a row as text; returns its length. */
-static size_t format_row(const struct predict *predict, uint32_t row, char *text)
-{
-    const char comma = predict->options->form == SLC_PREDICT_CSV ? ',' : ' ';
-    const double value = predict->rows.values[row], predicted = predict->predicted[row];
-    size_t used = 0;
-
-    for (unsigned n = 0; n < predict->model->order; n++) {
-        used += slc_format_u64(text + used, column_of(predict, n)[row]);
-        text[used++] = comma;
-    }
-    if (predict->report->has_values) {
-        used += slc_format_f64(text + used, value);
-        text[used++] = comma;
-    }
-    used += slc_format_f64(text + used, predicted);
-    if (predict->report->has_values) {
-        text[used++] = comma;
-        used += slc_format_f64(text + used, value - predicted);
-    }
-    text[used++] = '\n';
-    return used;
-}
-
-/* Stores a row as numbers; returns its length. */
-static size_t store_row(const struct predict *predict, uint32_t row, char *bytes)
-{
-    const double value = predict->rows.values[row], predicted = predict->predicted[row];
-    const double numbers[3] = {value, predicted, value - predicted};
-    const size_t first = predict->report->has_values ? 0 : 1;
-    const size_t count = predict->report->has_values ? 3 : 1;
-
-    memcpy(bytes, numbers + first, count * sizeof numbers[0]);
-    return count * sizeof numbers[0];
-}
-
 static void compute_rows(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
     struct predict *predict = context;
@@ -372,11 +337,11 @@ static void compute_rows(void *context, uint64_t begin, uint64_t end, unsigned w
 
     (void)worker;
     for (uint32_t i = (uint32_t)begin; i < end; i++) {
-        predict->predicted[i] = model_value(predict, i);
+        predict->predicted[i] = slc_predict_row_value(predict, i);
         if (predict->options->form == SLC_PREDICT_NPY) {
-            used += store_row(predict, i, text + used);
+            used += slc_predict_store_row(predict, i, text + used);
         } else if (predict->options->form != SLC_PREDICT_NONE) {
-            used += format_row(predict, i, text + used);
+            used += slc_predict_format_row(predict, i, text + used);
         }
     }
     predict->used[begin / GRAIN_ROWS] = (uint32_t)used;
@@ -389,6 +354,9 @@ static void add_errors(struct predict *predict)
     for (uint32_t i = 0; i < predict->rows.count && report->has_values; i++) {
         const double value = predict->rows.values[i], residual = value - predict->predicted[i];
 
+        if (predict->csv != NULL && isnan(residual)) {
+            continue;
+        }
         predict->sum_absolute += fabs(residual);
         predict->sum_squares += residual * residual;
         predict->sum_value_squares += value * value;
@@ -397,7 +365,20 @@ static void add_errors(struct predict *predict)
             report->largest = fabs(residual);
         }
     }
+    for (uint32_t i = 0; i < predict->rows.count && predict->csv != NULL; i++) {
+        report->unknown += isnan(predict->predicted[i]) ? 1 : 0;
+    }
     report->rows += predict->rows.count;
+}
+
+static bool writes_names(const struct predict *predict)
+{
+    bool any = false;
+
+    for (unsigned n = 0; n < predict->model->order; n++) {
+        any = any || slc_predict_names(predict, n) != NULL;
+    }
+    return any;
 }
 
 /* Computes and writes the next batch of the piece. */
@@ -421,7 +402,12 @@ static enum slc_status predict_batch(struct predict *predict, struct slc_error *
     if (status == SLC_OK) {
         add_errors(predict);
     }
-    for (uint32_t at = 0; at < predict->rows.count && status == SLC_OK && predict->row_bytes > 0;
+    const bool named = writes_names(predict);
+    for (uint32_t i = 0; i < predict->rows.count && status == SLC_OK && named; i++) {
+        status = slc_predict_write_named(predict, i, err);
+    }
+    for (uint32_t at = 0;
+         at < predict->rows.count && status == SLC_OK && predict->row_bytes > 0 && !named;
          at += GRAIN_ROWS) {
         status = slc_text_output_write(&predict->output, predict->text + at * predict->row_bytes,
                                        predict->used[at / GRAIN_ROWS], err);
@@ -437,7 +423,7 @@ static enum slc_status predict_batch(struct predict *predict, struct slc_error *
 static enum slc_status begin_output(struct predict *predict, struct slc_error *err)
 {
     const struct slc_predict_options *options = predict->options;
-    char text[SLC_MAX_ORDER * 8 + 64];
+    char text[SLC_MAX_ORDER * 20 + 64];
     size_t used = 0;
 
     if (options->form == SLC_PREDICT_NONE) {
@@ -453,6 +439,9 @@ static enum slc_status begin_output(struct predict *predict, struct slc_error *e
     if (options->form == SLC_PREDICT_CSV) {
         for (unsigned n = 0; n < predict->model->order; n++) {
             used += (size_t)snprintf(text + used, sizeof text - used, "mode_%u,", n + 1);
+            if (slc_predict_names(predict, n) != NULL) {
+                used += (size_t)snprintf(text + used, sizeof text - used, "name_%u,", n + 1);
+            }
         }
         used += (size_t)snprintf(text + used, sizeof text - used, "%s\n",
                                  predict->report->has_values ? "value,model,residual" : "model");
@@ -492,9 +481,11 @@ static void compute_errors(const struct predict *predict)
 {
     struct slc_predict_report *report = predict->report;
 
-    if (report->rows > 0 && report->has_values) {
-        report->rmse = sqrt(predict->sum_squares / (double)report->rows);
-        report->mae = predict->sum_absolute / (double)report->rows;
+    const uint64_t known = report->rows - report->unknown;
+
+    if (known > 0 && report->has_values) {
+        report->rmse = sqrt(predict->sum_squares / (double)known);
+        report->mae = predict->sum_absolute / (double)known;
         report->values_norm = sqrt(predict->sum_value_squares);
     }
 }
@@ -520,7 +511,9 @@ static enum slc_status predict_rows(struct predict *predict, struct slc_error *e
             status = slc_row_source_next(predict->source, piece, err);
         }
     }
-    SLC_THEN(status, slc_input_check(predict->input, err));
+    if (predict->input != NULL) {
+        SLC_THEN(status, slc_input_check(predict->input, err));
+    }
     if (status == SLC_OK && predict->header.has_nnz &&
         predict->header.nnz != predict->report->rows) {
         status =
@@ -552,7 +545,12 @@ enum slc_status slc_predict(const struct slc_predict_options *options,
         slc_text_output_abandon(&predict.output);
     }
     compute_errors(&predict);
+    if (options->store != NULL || options->table != NULL) {
+        report->index_base = 1;
+        (void)snprintf(report->base_reason, sizeof report->base_reason, "the numbers of the store");
+    }
     slc_row_source_close(predict.source);
+    slc_csv_destroy(predict.csv);
     slc_input_close(predict.input);
     slc_buffer_destroy(&predict.memory);
     slc_buffer_destroy(&predict.piece.buffer);

@@ -20,11 +20,20 @@ enum slc_predict_form {
     SLC_PREDICT_NPY
 };
 
+struct slc_store;
+struct slc_predict_table;
+
 struct slc_predict_options {
     const struct slc_files *files; /* NULL: the operating system */
     const char *input;             /* path of a text, plain or compressed; "-": standard input */
-    enum slc_dialect dialect;      /* a text dialect, or SLC_DIALECT_AUTO */
-    int index_base;                /* -1: determined from the input */
+    /* The nonzeros of a store are the input, instead of the text. Borrowed; NULL: the text. */
+    const struct slc_store *store;
+    /* The text is a table (engine/product/predict_source.h). Borrowed; NULL: text with indices. */
+    struct slc_predict_table *table;
+    /* Names of the indices of each mode, written to CSV; NULL: none. For a store or a table. */
+    struct slc_names *const *names;
+    enum slc_dialect dialect; /* a text dialect, or SLC_DIALECT_AUTO */
+    int index_base;           /* -1: determined from the input */
     /* Dialect and index base of the file from which the model's tensor was converted. An input of
      * the same dialect that does not state its base gets this base. NULL if unknown. */
     const char *store_dialect;
@@ -46,8 +55,9 @@ struct slc_predict_report {
     unsigned index_base;
     char base_reason[128];
     uint64_t rows;
-    bool has_values; /* true if the input has values; otherwise the members below are 0 */
-    double rmse, mae;
+    uint64_t unknown;   /* rows of a table with a name that the model does not have */
+    bool has_values;    /* true if the input has values; otherwise the members below are 0 */
+    double rmse, mae;   /* of the rows that are not unknown */
     double largest;     /* largest magnitude of a residual */
     double values_norm; /* 2-norm of all values */
 };
@@ -63,7 +73,11 @@ uint64_t slc_predict_memory_bytes(unsigned order, enum slc_predict_form form);
  * both bases, the base is store_base or, if that is unknown, the default of the dialect. An index
  * that later contradicts the base is an error. Order: bitwise reproducible for any number of
  * threads. Errors: SLC_ERR_INPUT with file, line and column if an index is out of range or the base
- * is ambiguous; SLC_ERR_IO and those of writing. The output is complete or absent. */
+ * is ambiguous; SLC_ERR_IO and those of writing. The output is complete or absent.
+ *
+ * Stores and tables: indices are written from 1. A row of a table with a name that the model does
+ * not have is counted in report->unknown; its index and its numbers are written as empty fields of
+ * CSV, as "-" in text, and as NaN. */
 enum slc_status slc_predict(const struct slc_predict_options *options,
                             struct slc_predict_report *report,
                             struct slc_error *err) SLC_NODISCARD;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """predict: dialects, index bases, rejected input and its position, budgets."""
 
+import csv
 import gzip
 import json
 import os
@@ -140,6 +141,53 @@ def foreseen(folder):
     sluice("predict", out, write(folder, "wide.tns", "1 1 1 1 1\n"), "--dry-run", status=3)
 
 
+def stores_and_tables(folder):
+    """The nonzeros of a store, and rows of a table whose names are those of the store."""
+    rows = [("b", 2, 3, 1), ('a "x"', 7, 4, 2), ("c", 8, 3, 5), ("b", 8, 4, 4)]
+    table = write(folder, "t.csv", "who,t,k,n\n" + "".join(f'"{w.replace(chr(34), chr(34) * 2)}",{t},{k},{n}\n' for w, t, k, n in rows))
+    store, out = os.path.join(folder, "t.slc"), os.path.join(folder, "m")
+    sluice("convert", table, store, "--columns", "who,bin(t,5),int(k)", "--value", "n", "--relabel", "frequency", "-q")
+    sluice("cpd", store, "-r", 2, "-i", 3, "-o", out, "-q")
+    path = os.path.join(folder, "p.csv")
+
+    def predicted(*args):
+        sluice("predict", out, *args, "-o", path, "-f", "-q")
+        with open(path, newline="") as file:
+            return list(csv.DictReader(file))
+
+    nonzeros, lines = predicted(store), predicted(table)
+    check(list(nonzeros[0]) == ["mode_1", "name_1", "mode_2", "name_2", "mode_3", "name_3", "value",
+                                  "model", "residual"], nonzeros[0])
+    check([row["name_1"] for row in lines] == [row[0] for row in rows] and [row["name_2"] for row in lines] ==
+          ["[0, 5)", "[5, 10)", "[5, 10)", "[5, 10)"] and [float(row["value"]) for row in lines] == [1, 2, 5, 4], lines)
+    key = lambda row: tuple(row.values())  # noqa: E731
+    check(sorted(nonzeros, key=key) == sorted(lines, key=key), (nonzeros, lines))
+    # The same numbers as at coordinates in a text.
+    text = write(folder, "t.tns", "".join(f"{row['mode_1']} {row['mode_2']} {row['mode_3']} {row['value']}\n" for row in lines))
+    want = [line.split() for line in sluice("predict", out, text, "--index-base", 1, "-q")[0].splitlines()]
+    check([[row["mode_1"], row["mode_2"], row["mode_3"], row["value"], row["model"], row["residual"]] for row in lines] == want, want)
+    summary = json.loads(sluice("predict", out, store, "--json")[0])
+    worst = json.loads(sluice("residuals", out, "--json")[0])
+    check(summary["count"] == 4 and abs(summary["rmse"] - worst["rmse"]) < 1e-14, (summary, worst))
+    # Other heads of columns, another order, new names, no values.
+    other = write(folder, "o.csv", "K,T,WHO\n3,8,c\n4,1,new\n9,8,c\n4,99,c\n")
+    got = predicted(other, "--columns", "WHO,bin(T,5),int(K)", "--value", "none")
+    check(got[0]["model"] == lines[2]["model"] and "value" not in got[0], got)
+    check([row["model"] for row in got[1:]] == ["", "", ""] and (got[1]["mode_1"], got[1]["name_1"]) == ("", "") and
+          got[2]["mode_3"] == "" and got[3]["mode_2"] == "", got)
+    said, messages = sluice("predict", out, other, "--columns", "WHO,bin(T,5),int(K)", "--value", "none")
+    check("3 of 4 rows have a name that the model does not have" in messages and said.splitlines()[1].split()[-1] == "-", (said, messages))
+    check(json.loads(sluice("predict", out, other, "--columns", "WHO,bin(T,5),int(K)", "--value", "none", "--json")[0])["unknown"] == 3, "count")
+    check("only the names of columns may differ" in sluice("predict", out, other, "--columns", "WHO,bin(T,6),int(K)", status=2)[1], "a rule")
+    check("no column 'who'" in sluice("predict", out, other, status=2)[1], "columns")
+    check("no forecast" in sluice("predict", out, store, "--dry-run", status=3)[1], "a forecast")
+    check("--memory" in sluice("predict", out, table, "--memory", "20MiB", status=4)[1], "the budget")
+    sluice("convert", text, os.path.join(folder, "plain.slc"), "-q")
+    sluice("cpd", os.path.join(folder, "plain.slc"), "-r", 1, "-o", os.path.join(folder, "plain"), "-q")
+    said = sluice("predict", os.path.join(folder, "plain"), table, status=3)[1]
+    check("does not record the columns of a table" in said and "(--columns)" in said, said)
+
+
 def residuals_refused(folder):
     """Residuals of an empty tensor are zero; models that do not match or are not finite are rejected."""
     store, out = os.path.join(folder, "t.slc"), model(folder)
@@ -166,4 +214,4 @@ def residuals_refused(folder):
 if __name__ == "__main__":
     run([("foreseen", foreseen), ("values in every dialect", values), ("numbered as the input of the store", numbered_as_the_input),
          ("errors and their positions", refused),
-         ("residuals: empty tensors, models that do not match", residuals_refused)])
+         ("stores and tables", stores_and_tables), ("residuals: empty tensors, models that do not match", residuals_refused)])

@@ -265,7 +265,7 @@ PARITY = {
     "plan": (sluice.Tensor.plan, {"iters": "", "mode-order": ""} | COMPUTED),
     "cpd": (sluice.Tensor.cpd, {"maxsecs": "max_seconds", "checkpoint-interval": "checkpoint_interval",
                                 "device-name": "", "runs": "", "keep": "", "consistency": "", "stem": "", "ktensor": "", "nowrite": ""} | COMPUTED),
-    "predict": (sluice.Result.predict_file, {"write": "output", "memory": "", "output": "output"}),
+    "predict": (sluice.Result.predict_file, {"write": "output", "memory": "", "output": "output", "columns": "", "value": ""}),
     "top": (sluice.Result.top, {"mode": "modes", "order": "", "csv": ""}),
     "residuals": (sluice.residuals, {"csv": ""}),
     "compare": (sluice.compare, {"csv": "", "rows": ""}),

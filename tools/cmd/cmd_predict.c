@@ -4,10 +4,12 @@
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
 #include "engine/product/predict.h"
+#include "engine/product/predict_source.h"
 #include "report/json_parts.h"
 #include "storage/manifest/json_text.h"
 #include "storage/model/model.h"
 #include "storage/model/run_folder.h"
+#include "storage/model/run_names.h"
 #include "tools/forecast/forecast_ahead.h"
 #include "tools/options/input_options.h"
 #include "tools/progress/cleanup.h"
@@ -32,6 +34,8 @@ struct arguments {
     const char *output;
     const char *form;
     struct input_options input;
+    const char *columns;
+    const char *value;
     uint64_t memory;
     uint64_t threads;
     bool force;
@@ -57,6 +61,11 @@ static const struct option options[] = {
                             "format of COORDS: auto, tns, parti, frostt-ext, genten, "
                             "tensortoolbox, taco or matrixmarket"),
     INPUT_OPTION_ROW_BASE(arguments, "first index in COORDS: auto, 0 or 1"),
+    {"columns", OPTION_STRING, offsetof(struct arguments, columns), .value = "LIST",
+     .help = "read COORDS as a table (CSV, TSV), with these columns as modes (see sluice convert); "
+             "the default for .csv and .tsv is the columns of the store of the run"},
+    {"value", OPTION_STRING, offsetof(struct arguments, value), .value = "NAME",
+     .help = "table column with the values, or none; the default is that of the store"},
     OPTION_ROW_MEMORY(arguments, memory),
     OPTION_ROW_THREADS(arguments, threads),
     OPTION_ROW_OVERWRITE(arguments, force),
@@ -75,6 +84,12 @@ static const struct option options[] = {
 struct prediction {
     struct arguments args;
     struct slc_run_folder run;
+    struct slc_store store; /* open if COORDS is a store */
+    bool store_open;
+    struct slc_manifest manifest; /* of the store of the run, if COORDS is a table */
+    char *store_path;             /* path of that store */
+    struct slc_predict_table table;
+    struct slc_run_names names;
     struct slc_matrix factors[SLC_MAX_ORDER];
     struct slc_model_view model;
     struct slc_predict_options options;
@@ -151,20 +166,70 @@ static uint64_t factors_bytes(const struct slc_run_folder *run)
     return bytes;
 }
 
+/* True if COORDS is a table. */
+static bool is_table(const struct prediction *prediction)
+{
+    return prediction->args.columns != NULL || prediction->args.value != NULL ||
+           slc_csv_is_name(prediction->options.input);
+}
+
 static uint64_t budget_of(const struct prediction *prediction)
 {
     return prediction->args.memory != 0 ? prediction->args.memory : slc_memory_total() / 5 * 4;
 }
 
+/* Opens COORDS if it is a store, or the names with which a table is read. */
+static enum slc_status open_coords(struct prediction *prediction, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    struct slc_predict_options *out = &prediction->options;
+    const char *value = prediction->args.value;
+    const char *store = out->input;
+    struct slc_file_stat stat;
+
+    if (strcmp(out->input, "-") != 0 && files->stat_path(files->self, out->input, &stat) >= 0 &&
+        stat.kind == 'd') {
+        SLC_TRY(slc_store_open_within(files, out->input, budget_of(prediction), &prediction->store,
+                                      err));
+        prediction->store_open = true;
+        out->store = &prediction->store;
+    } else if (is_table(prediction)) {
+        SLC_TRY(slc_run_store_find(files, &prediction->run, &prediction->store_path, err));
+        store = prediction->store_path;
+        SLC_TRY(slc_manifest_read(files, store, &prediction->manifest, err));
+        SLC_TRY(slc_predict_table_set(
+            &prediction->table, store, &prediction->manifest, prediction->args.columns,
+            value != NULL && strcmp(value, "none") == 0 ? "" : value, err));
+        if (prediction->table.scaled && prediction->table.spec.value[0] != '\0') {
+            console_note("the model is of transformed values (%s), so the values of the table are "
+                         "not compared with it",
+                         prediction->manifest.origin.transforms);
+        }
+        out->table = &prediction->table;
+    } else {
+        return SLC_OK;
+    }
+    SLC_TRY(slc_run_names_open(files, &prediction->run, store, &prediction->names, err));
+    out->names = prediction->names.names;
+    return SLC_OK;
+}
+
+/* Memory for reading a table at least. */
+static const uint64_t table_bytes = UINT64_C(16) << 20;
+
 /* Checks the budget. Call this function when everything except the factors is in memory. */
-static enum slc_status check_budget(const struct prediction *prediction, struct slc_error *err)
+static enum slc_status check_budget(struct prediction *prediction, struct slc_error *err)
 {
     const struct slc_run_folder *run = &prediction->run;
     const uint64_t budget = budget_of(prediction), factors = factors_bytes(run);
+    const uint64_t coords =
+        slc_run_names_bytes(&prediction->names) +
+        (prediction->store_open ? slc_store_source_bytes(&prediction->store) : 0) +
+        (prediction->options.table != NULL ? table_bytes : 0);
     uint64_t need;
 
     if (!slc_add_u64(factors,
-                     slc_memory_resident() + untouched_bytes +
+                     slc_memory_resident() + untouched_bytes + coords +
                          prediction->options.threads * thread_bytes +
                          slc_predict_memory_bytes(run->order, prediction->options.form),
                      &need)) {
@@ -176,6 +241,7 @@ static enum slc_status check_budget(const struct prediction *prediction, struct 
         return slc_fail_budget(err, budget, need, "the model, %s of factors in f64,",
                                format_memory(&a, factors));
     }
+    prediction->table.memory_bytes = table_bytes + budget - need;
     return SLC_OK;
 }
 
@@ -249,8 +315,8 @@ estimate_ahead(const void *context, struct forecast *forecast, struct slc_error 
     const struct prediction *prediction = context;
     struct slc_predict_forecast found;
 
-    return strcmp(prediction->options.input, "-") == 0
-               ? slc_fail(err, SLC_ERR_UNSUPPORTED, "no forecast for standard input")
+    return strcmp(prediction->options.input, "-") == 0 || prediction->options.names != NULL
+               ? slc_fail(err, SLC_ERR_UNSUPPORTED, "no forecast for this input")
                : forecast_predictions(prediction, true, &found, forecast, err);
 }
 
@@ -261,6 +327,9 @@ static enum slc_status dry_run(const struct prediction *prediction, struct slc_e
     struct forecast forecast;
     struct format_text a;
 
+    if (prediction->options.names != NULL) {
+        return slc_fail(err, SLC_ERR_UNSUPPORTED, "there is no forecast for a store or a table");
+    }
     SLC_TRY(forecast_predictions(prediction, false, &found, &forecast, err));
     return forecast_dry_run(
         &forecast, prediction->args.json, err, "Would predict the rows of %s\n  %-12s %s%s\n",
@@ -284,6 +353,7 @@ read_model(struct prediction *prediction, const char *folder, struct slc_error *
         prediction->options.store_dialect = run->record.dialect;
         prediction->options.store_base = run->record.index_base;
     }
+    SLC_TRY(open_coords(prediction, err));
     SLC_TRY(check_budget(prediction, err));
     if (prediction->args.dry_run) {
         return SLC_OK;
@@ -312,6 +382,19 @@ print_json(const struct prediction *prediction, const char *folder, struct slc_e
     slc_json_set_path(object, "output",
                       prediction->options.form != SLC_PREDICT_NONE ? prediction->options.output
                                                                    : NULL);
+    const bool compared = report->has_values && report->rows > report->unknown;
+    json_t *object =
+        json_pack("{s:s, s:o, s:o, s:I, s:I}", "schema", "sluice-predict-1", "run",
+                  slc_json_string(folder), "coords", slc_json_string(prediction->options.input),
+                  "index_base", (json_int_t)report->index_base, "count", (json_int_t)report->rows);
+
+    if (prediction->options.table != NULL) {
+        slc_json_set_count(object, "unknown", report->unknown);
+    }
+    slc_json_set(object, "output",
+                 prediction->options.form != SLC_PREDICT_NONE
+                     ? slc_json_string(prediction->options.output)
+                     : json_null());
     slc_json_set(object, "rmse", compared ? real(report->rmse) : json_null());
     slc_json_set(object, "mae", compared ? real(report->mae) : json_null());
     slc_json_set(object, "largest_error", compared ? real(report->largest) : json_null());
@@ -330,7 +413,12 @@ static void print_summary(const struct prediction *prediction)
     if (prediction->args.quiet) {
         return;
     }
-    if (report->has_values && report->rows > 0) {
+    if (report->unknown > 0) {
+        console_note("%s: %" PRIu64 " of %" PRIu64
+                     " rows have a name that the model does not have, and no prediction",
+                     prediction->options.input, report->unknown, report->rows);
+    }
+    if (report->has_values && report->rows > report->unknown) {
         (void)snprintf(text, sizeof text,
                        "%s %s: RMSE %.6g, MAE %.6g, largest error %.6g, norm of the values "
                        "%.6g",
@@ -394,7 +482,10 @@ static int run(const struct command *command, int argc, char **argv)
         for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
             slc_matrix_destroy(&prediction->factors[n]);
         }
+        slc_run_names_close(&prediction->names);
         slc_run_folder_close(&prediction->run);
+        slc_store_close(&prediction->store);
+        slc_free(prediction->store_path);
     }
     slc_free(prediction);
     return code;
@@ -409,6 +500,8 @@ const struct command command_predict = {
     .operands_max = 2,
     .options = options,
     .notes = "RUN is a folder of factors written by cpd. COORDS is text, plain or compressed, or - "
-             "for standard\ninput; its rows have indices and a value, or indices only.",
+             "for standard\ninput; its rows have indices and a value, or indices only. COORDS may "
+             "also be a store, or a table\nwith the columns from which the store of the run was "
+             "made.",
     .run = run,
 };

@@ -1,0 +1,310 @@
+/* The row source of a store reads one block at a time and delivers records of the indices and the
+ * value, which parsing copies. */
+#include "engine/product/predict_source.h"
+
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "convert/ingest/csv/csv_remember.h"
+#include "storage/codec/codec.h"
+#include "storage/file/block_file.h"
+#include "storage/manifest/labels.h"
+
+#include <string.h>
+
+enum { CHUNK = 1024 };
+
+struct store_source {
+    struct slc_row_source source;
+    const struct slc_store *store;
+    const struct slc_layout_info *info;
+    struct slc_block_file file;
+    struct slc_decoder *decoder;
+    struct slc_buffer memory; /* the current block */
+    struct slc_block_view view;
+    struct slc_tile_view tile;
+    struct slc_chunk_view chunk;
+    uint32_t chunk_at;  /* next nonzero of the chunk */
+    uint32_t next_tile; /* of the block */
+    uint64_t next_block;
+    bool in_block, in_tile;
+    uint64_t row, consumed;
+    struct slc_labels labels[SLC_MAX_ORDER];
+    const uint32_t *index[SLC_MAX_ORDER];
+};
+
+uint64_t slc_store_source_bytes(const struct slc_store *store)
+{
+    const struct slc_layout_info *info = slc_reader_info(store->reader);
+    uint64_t bytes = slc_buffer_footprint(info->max_block_bytes, SLC_PAGES_SMALL) +
+                     slc_decoder_memory_bytes(info, SLC_F64);
+
+    for (unsigned i = 0; i < store->manifest.permutation_count; i++) {
+        bytes += slc_labels_memory_bytes(info->dims[store->manifest.permutations[i].mode]);
+    }
+    return bytes;
+}
+
+static unsigned words_of(const struct store_source *self)
+{
+    return self->info->order + 1;
+}
+
+static enum slc_status read_block(struct store_source *self, struct slc_error *err)
+{
+    struct slc_block_entry entry;
+
+    slc_reader_entry(self->store->reader, self->next_block, &entry);
+    SLC_TRY(
+        slc_block_file_read(&self->file, self->memory.data, entry.padded_bytes, entry.offset, err));
+    self->consumed += entry.padded_bytes;
+    self->in_block = true;
+    self->next_tile = 0;
+    return slc_block_open(self->store->reader, self->next_block++, self->memory.data, false,
+                          &self->view, err);
+}
+
+/* Decodes the next chunk; self->chunk.nnz is 0 at the end of the store. */
+static enum slc_status next_chunk(struct store_source *self, struct slc_error *err)
+{
+    self->chunk_at = 0;
+    for (;;) {
+        if (self->in_tile) {
+            SLC_TRY(self->tile.next(&self->tile, CHUNK, &self->chunk, err));
+            self->in_tile = self->chunk.nnz > 0;
+            if (self->in_tile) {
+                return SLC_OK;
+            }
+        }
+        if (self->in_block && self->next_tile < self->view.entry.tile_count) {
+            SLC_TRY(slc_tile_open(self->decoder, &self->view, self->next_tile++, &self->tile, err));
+            self->in_tile = true;
+        } else if (self->next_block < self->info->block_count) {
+            SLC_TRY(read_block(self, err));
+        } else {
+            self->chunk.nnz = 0;
+            return SLC_OK;
+        }
+    }
+}
+
+static enum slc_status
+store_next(struct slc_row_source *source, struct slc_piece *piece, struct slc_error *err)
+{
+    struct store_source *self = (struct store_source *)source;
+    const unsigned words = words_of(self);
+    const uint64_t most = SLC_PIECE_BYTES / (words * sizeof(uint64_t));
+    uint64_t *to = piece->buffer.data;
+    uint64_t rows = 0;
+
+    for (; rows < most; rows++, to += words) {
+        if (self->chunk_at == self->chunk.nnz) {
+            SLC_TRY(next_chunk(self, err));
+            if (self->chunk.nnz == 0) {
+                break;
+            }
+        }
+        for (unsigned n = 0; n < self->info->order; n++) {
+            const uint64_t stored = self->tile.corner[n] + self->chunk.offset[n][self->chunk_at];
+
+            to[n] = self->index[n] != NULL ? self->index[n][stored] : stored;
+        }
+        memcpy(&to[words - 1], (const double *)self->chunk.values + self->chunk_at, sizeof(double));
+        self->chunk_at++;
+    }
+    piece->position = 0;
+    piece->bytes = rows * words * sizeof(uint64_t);
+    piece->lines_before = self->row;
+    self->row += rows;
+    return SLC_OK;
+}
+
+static enum slc_status store_parse(const struct slc_row_source *source,
+                                   const struct slc_piece *piece,
+                                   size_t *position,
+                                   struct slc_text_rows *rows,
+                                   struct slc_error *err)
+{
+    const unsigned words = words_of((const struct store_source *)source);
+    const size_t row_bytes = words * sizeof(uint64_t);
+
+    (void)err;
+    for (; *position < piece->bytes && rows->count < rows->capacity; *position += row_bytes) {
+        const uint64_t *from = (const uint64_t *)piece->buffer.data + *position / sizeof(uint64_t);
+
+        for (unsigned n = 0; n + 1 < words; n++) {
+            rows->coords[n][rows->count] = from[n];
+        }
+        memcpy(&rows->values[rows->count++], &from[words - 1], sizeof(double));
+        rows->lines++;
+    }
+    return SLC_OK;
+}
+
+static void store_place(const struct slc_row_source *source,
+                        const struct slc_piece *piece,
+                        size_t begin,
+                        size_t end,
+                        unsigned mode,
+                        struct slc_mark *mark)
+{
+    (void)source;
+    (void)piece;
+    (void)begin;
+    (void)end;
+    (void)mode;
+    mark->column = 0;
+}
+
+static void store_locate_fault(const struct slc_row_source *source,
+                               uint64_t line,
+                               uint64_t column,
+                               struct slc_error *err)
+{
+    (void)line;
+    (void)column;
+    slc_error_locate_file(err, source->name);
+}
+
+static uint64_t store_lines(const struct slc_row_source *source)
+{
+    return ((const struct store_source *)source)->row;
+}
+
+static uint64_t store_consumed(const struct slc_row_source *source)
+{
+    return ((const struct store_source *)source)->consumed;
+}
+
+static void store_close(struct slc_row_source *source)
+{
+    struct store_source *self = (struct store_source *)source;
+
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        slc_labels_destroy(&self->labels[n]);
+    }
+    slc_block_file_close(&self->file);
+    slc_decoder_destroy(self->decoder);
+    slc_buffer_destroy(&self->memory);
+    slc_free(self);
+}
+
+enum slc_status slc_store_source_open(const struct slc_store *store,
+                                      struct slc_text_header *header,
+                                      struct slc_row_source **source,
+                                      struct slc_error *err)
+{
+    static const struct slc_row_source_ops ops = {
+        .next = store_next,
+        .parse = store_parse,
+        .place = store_place,
+        .locate_fault = store_locate_fault,
+        .lines = store_lines,
+        .consumed = store_consumed,
+        .close = store_close,
+    };
+    struct store_source *self = slc_calloc(1, sizeof *self);
+
+    *source = NULL;
+    SLC_TRY(slc_check_memory(self != NULL, err, "for reading a store"));
+    self->source = (struct slc_row_source){.ops = &ops, .name = store->path, .header = header};
+    self->store = store;
+    self->info = slc_reader_info(store->reader);
+    self->file = (struct slc_block_file)SLC_BLOCK_FILE_INIT;
+    *header = (struct slc_text_header){.dialect = SLC_DIALECT_AUTO,
+                                       .order = self->info->order,
+                                       .has_nnz = true,
+                                       .nnz = self->info->nnz,
+                                       .has_values = true};
+    enum slc_status status =
+        slc_buffer_create(&self->memory, self->info->max_block_bytes, SLC_PAGES_SMALL, err);
+    SLC_THEN(status, slc_decoder_create(self->info, SLC_F64, &self->decoder, err));
+    for (unsigned i = 0; i < store->manifest.permutation_count && status == SLC_OK; i++) {
+        const struct slc_store_permutation *listed = &store->manifest.permutations[i];
+        struct slc_labels *labels = &self->labels[listed->mode];
+
+        status = slc_store_labels(store, listed, labels, err);
+        if (status == SLC_OK) {
+            slc_labels_invert(labels);
+            self->index[listed->mode] = labels->label;
+        }
+    }
+    SLC_THEN(status, slc_block_file_open(store->files, slc_reader_path(store->reader),
+                                         "opening the block file", &self->file, err));
+    if (status != SLC_OK) {
+        store_close(&self->source);
+        return status;
+    }
+    *source = &self->source;
+    return SLC_OK;
+}
+
+/* True if two items make the same indices of their columns. */
+static bool same_rule(const struct slc_csv_item *a, const struct slc_csv_item *b)
+{
+    return a->rule == b->rule && a->unit == b->unit && a->width == b->width &&
+           a->origin == b->origin && a->power == b->power && a->base == b->base;
+}
+
+/* Replaces the recorded columns by those of `columns`. */
+static enum slc_status
+set_columns(struct slc_csv_spec *spec, bool recorded, const char *columns, struct slc_error *err)
+{
+    struct slc_csv_spec *given = slc_calloc(1, sizeof *given);
+
+    SLC_TRY(slc_check_memory(given != NULL, err, "for the columns of a table"));
+    enum slc_status status = slc_csv_spec_parse(columns, given, err);
+    for (unsigned m = 0; m < given->order && status == SLC_OK && recorded; m++) {
+        if (given->order != spec->order || !same_rule(&given->items[m], &spec->items[m])) {
+            status = slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_COLUMNS,
+                                    "%s: the store has %u modes, and its mode %u is %s; only the "
+                                    "names of columns may differ",
+                                    given->items[m].title, spec->order, m + 1,
+                                    m < spec->order ? spec->items[m].title : "missing");
+        }
+    }
+    if (status == SLC_OK) {
+        memcpy(spec->items, given->items, sizeof spec->items);
+        spec->order = given->order;
+    }
+    slc_free(given);
+    return status;
+}
+
+enum slc_status slc_predict_table_set(struct slc_predict_table *table,
+                                      const char *store,
+                                      const struct slc_manifest *manifest,
+                                      const char *columns,
+                                      const char *value,
+                                      struct slc_error *err)
+{
+    const bool recorded = manifest->origin.table[0] != '\0';
+
+    memset(table, 0, sizeof *table);
+    table->scaled = manifest->origin.transforms[0] != '\0';
+    table->old.store = store;
+    table->old.manifest = manifest;
+    if (recorded) {
+        SLC_TRY(slc_csv_recall(manifest->origin.table, &table->spec, table->old.lowest, err));
+    } else if (columns == NULL) {
+        return slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_COLUMNS,
+                              "%s does not record the columns of a table: please name the columns "
+                              "of its modes",
+                              store);
+    }
+    if (columns != NULL) {
+        SLC_TRY(set_columns(&table->spec, recorded, columns, err));
+    }
+    if (table->spec.order != manifest->order) {
+        return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_COLUMNS,
+                              "%u columns for the %u modes of %s", table->spec.order,
+                              manifest->order, store);
+    }
+    if (value != NULL && strlen(value) >= sizeof table->spec.value) {
+        return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_VALUE_COLUMN,
+                              "the name of the value column is too long");
+    }
+    if (value != NULL) {
+        (void)strcpy(table->spec.value, value);
+    }
+    return SLC_OK;
+}
