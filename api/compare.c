@@ -1,7 +1,7 @@
 /* Public functions that compare runs. */
 #include "api/call.h"
 #include "base/memory/memory.h"
-#include "report/runs_compare.h"
+#include "report/factors/runs_compare.h"
 #include "sluice/experimental.h"
 
 #include <math.h>

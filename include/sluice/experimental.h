@@ -186,8 +186,8 @@ struct sluice_residuals_report {
     uint32_t listed; /* nonzeros with a score, at most options->top */
 };
 
-/* Computes the residuals of a model at all nonzeros of a store, in memory that does not depend on
- * the number of nonzeros. Passes the options->top nonzeros with the highest scores to `nonzero`,
+/* Computes the residuals of a model at all nonzeros of a store. Memory does not depend on the
+ * number of nonzeros. Passes the options->top nonzeros with the highest scores to `nonzero`,
  * highest score first, equal scores in the order of their indices. If `nonzero` returns a value
  * other than 0, the list ends, which is not an error. The quantile q is the smallest magnitude such
  * that at least q * nnz magnitudes are not larger; quantiles are exact. `nonzero` and `report` may
@@ -231,7 +231,7 @@ struct sluice_compared_run {
     const struct sluice_component_match *matches; /* by ascending first_component */
 };
 
-/* Compares the components of runs with those of the first run, and passes each run to `run`, in the
+/* Compares the components of runs with those of the first run. Passes each run to `run`, in the
  * order of `folders`. If `run` returns a value other than 0, the call ends early, which is not an
  * error. If the tensors of two runs differ and have names, rows of factors with equal names
  * correspond, and other rows are ignored; otherwise rows with equal indices correspond.

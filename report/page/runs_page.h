@@ -4,7 +4,7 @@
 #define SLC_REPORT_PAGE_RUNS_PAGE_H
 
 #include "report/page/html.h"
-#include "report/runs_compare.h"
+#include "report/factors/runs_compare.h"
 
 #include <jansson.h>
 #include <stdint.h>

@@ -79,12 +79,11 @@ const struct command command_report = {
     .operands_min = 1,
     .operands_max = OPTIONS_MAX_OPERANDS,
     .options = options,
-    .notes = "RUN is a folder of factors written by sluice cpd, or a folder with a checkpoint. "
-             "For a sweep, the\npage compares its runs and shows the suggested rank. Several runs "
-             "are compared with the "
-             "first. For a\nFOLDER of runs, as of a job array, the page lists the runs, best fit "
-             "first. The page "
-             "needs no network: it contains fit,\ntime, I/O, memory, components, and how to "
-             "repeat the run.",
+    .notes =
+        "RUN is a folder of factors written by sluice cpd, or a folder with a checkpoint. "
+        "For a sweep, the\npage compares its runs and shows the suggested rank. Several runs "
+        "are compared with the first. For a\nFOLDER of runs, as of a job array, the page lists "
+        "the runs, best fit first. The page needs no\nnetwork: it contains fit, time, I/O, "
+        "memory, components, and how to repeat the run.",
     .run = run,
 };

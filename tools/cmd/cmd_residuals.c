@@ -376,8 +376,8 @@ const struct command command_residuals = {
     .operands_max = 2,
     .options = options,
     .notes = "RUN is a folder of factors written by sluice cpd. X.slc is the store whose nonzeros "
-             "are compared with\nthe model; the default is the store of the run. A residual is the "
-             "value minus the value of the model.\nValues are those of the store, after its "
+             "are compared\nwith the model; the default is the store of the run. A residual is the "
+             "value minus the value of the\nmodel. Values are those of the store, after its "
              "transforms. Indices count from 1.",
     .run = run,
 };

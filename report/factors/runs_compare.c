@@ -1,4 +1,4 @@
-#include "report/runs_compare.h"
+#include "report/factors/runs_compare.h"
 
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
