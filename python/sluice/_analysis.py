@@ -20,7 +20,15 @@ SCORES = {"absolute": 0, "relative": 1, "above": 2, "below": 3}
 
 @dataclass(frozen=True)
 class Residual:
-    """A nonzero: its indices and their names (or None), its value, and the value of the model."""
+    """
+    A nonzero: its indices and their names (or None), its value, and the value of the model.
+
+    >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3, noise=0.1)
+    >>> r = t.cpd(3, 10)
+    >>> at = sluice.residuals(r, t).nonzeros[0]
+    >>> len(at.index), at.names, at.residual == at.value - at.model
+    (3, (None, None, None), True)
+    """
 
     index: Tuple[int, ...]
     names: Tuple[Optional[str], ...]
@@ -29,7 +37,12 @@ class Residual:
 
     @property
     def residual(self) -> float:
-        """value - model"""
+        """
+        The value minus the value of the model.
+
+        >>> sluice.Residual((0, 1), (None, None), 5.0, 3.0).residual
+        2.0
+        """
         return self.value - self.model
 
 
@@ -41,6 +54,12 @@ class Residuals:
     norm and values_norm are the 2-norms of residuals and values, `mean` is the mean residual, and
     `largest` is the largest magnitude. `quantiles` are exact quantiles of the magnitudes: {fraction:
     magnitude}. `nonzeros` lists the nonzeros with the highest scores.
+
+    >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3, noise=0.1)
+    >>> r = t.cpd(3, 10)
+    >>> found = sluice.residuals(r, t)
+    >>> found.mae < found.rmse < found.largest
+    True
     """
 
     count: int
@@ -66,6 +85,12 @@ def residuals(run: Union[Result, PathLike], store: Union[None, Tensor, PathLike]
     top      number of nonzeros to list
     by       score, largest first: "absolute" (|residual|), "relative" (|residual / value|), "above"
              (only values above the model) or "below" (only values below the model)
+
+    >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3, noise=0.1)
+    >>> r = t.cpd(3, 10)
+    >>> found = sluice.residuals(r, t, top=5, by="above")
+    >>> len(found.nonzeros), sorted(found.quantiles)
+    (5, [0.5, 0.9, 0.99, 0.999])
     """
     where = store if store is not None else run.store if isinstance(run, Result) else None
     if where is None:
@@ -101,7 +126,15 @@ def residuals(run: Union[Result, PathLike], store: Union[None, Tensor, PathLike]
 
 @dataclass(frozen=True)
 class Match:
-    """Corresponding components of a run and of the first run, and their similarity (0 to 1)."""
+    """
+    Corresponding components of a run and of the first run, and their similarity (0 to 1).
+
+    >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3, noise=0.1)
+    >>> a, b = t.cpd(3, 10, output="a"), t.cpd(4, 10, seed=1, output="b")
+    >>> match = sluice.compare([a, b])[1].matches[0]
+    >>> match.first_component, 0 < match.similarity < 1
+    (0, True)
+    """
 
     component: int
     first_component: int
@@ -116,6 +149,12 @@ class Comparison:
     `score` is the factor match score with the first run: 1 if all components are equal except for
     order and sign. It is NaN for the first run, which has no `matches`. `fit` is NaN if the folder
     has no run.json.
+
+    >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3, noise=0.1)
+    >>> a, b = t.cpd(3, 10, output="a"), t.cpd(4, 10, seed=1, output="b")
+    >>> second = sluice.compare([a, b])[1]
+    >>> second.folder, second.rank, second.fit == b.fit
+    ('b', 4, True)
     """
 
     folder: str
@@ -133,6 +172,11 @@ def compare(runs: Sequence[Union[Result, PathLike]], *, memory: Any = None) -> L
     runs     folders of runs, or Results that were written to a folder; their ranks may differ
 
     Rows of factors correspond by name if the tensors differ and have names, and by index otherwise.
+
+    >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3, noise=0.1)
+    >>> a, b = t.cpd(3, 10, output="a"), t.cpd(4, 10, seed=1, output="b")
+    >>> [run.rank for run in sluice.compare([a, "b"])]
+    [3, 4]
     """
     folders = [run.folder if isinstance(run, Result) else run for run in runs]
     if any(folder is None for folder in folders):

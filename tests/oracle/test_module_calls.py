@@ -268,7 +268,6 @@ PARITY = {
     "predict": (sluice.Result.predict_file, {"write": "output", "memory": "", "output": "output", "columns": "", "value": ""}),
     "top": (sluice.Result.top, {"mode": "modes", "order": "", "csv": ""}),
     "residuals": (sluice.residuals, {"csv": ""}),
-    "compare": (sluice.compare, {"csv": "", "rows": ""}),
 }
 FIELDS = {
     "convert": (_structs.ConvertOptions, {"format": "dialect", "value-column": "value_column", "checkpoint-interval":

@@ -332,5 +332,5 @@ def compared(folder):
 
 if __name__ == "__main__":
     run([("held back", held_back), ("held back, and stopped", held_back_and_stopped), ("values at coordinates", predicted), ("amino acids have three components", amino_acids), ("four modes, relabelled", four_modes),
-         ("a start that ends in a local optimum does not count", local_optimum)])
+         ("a start that ends in a local optimum does not count", local_optimum),
          ("runs compared", compared)])
