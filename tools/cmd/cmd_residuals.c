@@ -359,9 +359,10 @@ static int run(const struct command *command, int argc, char **argv)
         SLC_THEN(status, job->args.json  ? print_json(job, &err)
                          : job->args.csv ? print_csv(job, &err)
                                          : print_text(job, &err));
-        code = status == SLC_OK                ? 0
-               : status == SLC_ERR_INTERRUPTED ? (console_error(&err), signals_exit_code())
-                                               : console_error(&err);
+        if (status != SLC_OK) {
+            code = console_error(&err);
+            code = status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
+        }
     }
     close_job(job);
     return code;
