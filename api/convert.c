@@ -168,8 +168,7 @@ static enum sluice_status convert_to_store(const char *input,
                                            struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
-
-    API_NEED(err, ret_err, {"input", input}, {"output", output});
+    const struct api_pointer needed = {"output", output};
     struct sluice_convert_options known = {0};
     struct slc_convert_options convert = {.input = input, .output = output};
     char items[SLC_ARROW_ITEMS_BYTES];
@@ -178,6 +177,7 @@ static enum sluice_status convert_to_store(const char *input,
     enum slc_status status = API_READ_OPTIONS(sluice_convert_options, &known, options, err);
 
     SLC_THEN(status, api_check_report(report, "sluice_convert_report", err));
+    SLC_THEN(status, api_need(&needed, 1, err)); /* after an error, the stream is released */
     SLC_THEN(status, read_convert(&known, &convert, err));
     if (input == NULL) {
         SLC_THEN(status, open_arrow(stream, &convert, err));
@@ -201,11 +201,10 @@ enum sluice_status sluice_convert(const char *input,
                                   struct sluice_convert_report *report,
                                   struct sluice_error *ret_err)
 {
-    struct slc_error fault = SLC_ERROR_INIT;
-    enum slc_status status = api_need_path(input, "input", &fault);
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
 
-    return status != SLC_OK ? api_return(status, &fault, ret_err)
-                            : convert_to_store(input, NULL, output, options, report, ret_err);
+    API_NEED(err, ret_err, {"input", input});
+    return convert_to_store(input, NULL, output, options, report, ret_err);
 }
 
 enum sluice_status sluice_convert_arrow(struct ArrowArrayStream *stream,
@@ -262,14 +261,14 @@ static enum sluice_status append_to_store(const char *path,
                                           struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
-
-    API_NEED(err, ret_err, {"path", path}, {"input", input});
+    const struct api_pointer needed = {"path", path};
     struct sluice_append_options known = {0};
     struct slc_convert_options append = {.input = input, .output = path, .append = true};
     struct slc_convert_report made = {0};
     enum slc_status status = API_READ_OPTIONS(sluice_append_options, &known, options, err);
 
     SLC_THEN(status, api_check_report(report, "sluice_append_report", err));
+    SLC_THEN(status, api_need(&needed, 1, err)); /* after an error, the stream is released */
     SLC_THEN(status, read_append(&known, &append, err));
     if (input == NULL) {
         SLC_THEN(status, open_arrow(stream, &append, err));
@@ -304,11 +303,10 @@ enum sluice_status sluice_append(const char *path,
                                  struct sluice_append_report *report,
                                  struct sluice_error *ret_err)
 {
-    struct slc_error fault = SLC_ERROR_INIT;
-    enum slc_status status = api_need_path(input, "input", &fault);
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
 
-    return status != SLC_OK ? api_return(status, &fault, ret_err)
-                            : append_to_store(path, input, NULL, options, report, ret_err);
+    API_NEED(err, ret_err, {"input", input});
+    return append_to_store(path, input, NULL, options, report, ret_err);
 }
 
 enum sluice_status sluice_append_arrow(const char *path,

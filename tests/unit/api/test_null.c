@@ -105,6 +105,10 @@ static void conversions(void)
 
     NULL_IS_REFUSED("input", sluice_convert(NULL, out, NULL, NULL, &err));
     NULL_IS_REFUSED("output", sluice_convert("x.tns", NULL, NULL, NULL, &err));
+    REFUSED(sluice_convert_arrow(NULL, out, NULL, NULL, &err), SLUICE_ERR_USAGE, "`stream`");
+    NULL_IS_REFUSED("output", sluice_convert_arrow(NULL, NULL, NULL, NULL, &err));
+    REFUSED(sluice_append_arrow(store_path, NULL, NULL, NULL, &err), SLUICE_ERR_USAGE, "`stream`");
+    NULL_IS_REFUSED("path", sluice_append_arrow(NULL, NULL, NULL, NULL, &err));
     NULL_IS_REFUSED("path", sluice_append(NULL, "x.tns", NULL, NULL, &err));
     NULL_IS_REFUSED("input", sluice_append(store_path, NULL, NULL, NULL, &err));
     NULL_IS_REFUSED("output", sluice_generate(NULL, 2, dims, 2, NULL, &err));
