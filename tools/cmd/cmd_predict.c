@@ -373,7 +373,7 @@ static enum slc_status
 print_json(const struct prediction *prediction, const char *folder, struct slc_error *err)
 {
     const struct slc_predict_report *report = &prediction->report;
-    const bool compared = report->has_values && report->rows > 0;
+    const bool compared = report->has_values && report->rows > report->unknown;
     json_t *object = json_pack("{s:s, s:I, s:I}", "schema", "sluice-predict-1", "index_base",
                                (json_int_t)report->index_base, "count", (json_int_t)report->rows);
 
@@ -382,19 +382,9 @@ print_json(const struct prediction *prediction, const char *folder, struct slc_e
     slc_json_set_path(object, "output",
                       prediction->options.form != SLC_PREDICT_NONE ? prediction->options.output
                                                                    : NULL);
-    const bool compared = report->has_values && report->rows > report->unknown;
-    json_t *object =
-        json_pack("{s:s, s:o, s:o, s:I, s:I}", "schema", "sluice-predict-1", "run",
-                  slc_json_string(folder), "coords", slc_json_string(prediction->options.input),
-                  "index_base", (json_int_t)report->index_base, "count", (json_int_t)report->rows);
-
     if (prediction->options.table != NULL) {
         slc_json_set_count(object, "unknown", report->unknown);
     }
-    slc_json_set(object, "output",
-                 prediction->options.form != SLC_PREDICT_NONE
-                     ? slc_json_string(prediction->options.output)
-                     : json_null());
     slc_json_set(object, "rmse", compared ? real(report->rmse) : json_null());
     slc_json_set(object, "mae", compared ? real(report->mae) : json_null());
     slc_json_set(object, "largest_error", compared ? real(report->largest) : json_null());
