@@ -182,6 +182,14 @@ def stores_and_tables(folder):
     check("no column 'who'" in sluice("predict", out, other, status=2)[1], "columns")
     check("no forecast" in sluice("predict", out, store, "--dry-run", status=3)[1], "a forecast")
     check("--memory" in sluice("predict", out, table, "--memory", "20MiB", status=4)[1], "the budget")
+    # Names that a spreadsheet would run as formulas are protected in every table; numbers are not.
+    formulas = write(folder, "f.csv", "who,k\n=1+2,1\n-5,2\n")
+    sluice("convert", formulas, os.path.join(folder, "f.slc"), "--columns", "who,k", "-q")
+    sluice("cpd", os.path.join(folder, "f.slc"), "-r", 1, "-o", os.path.join(folder, "f"), "-q")
+    sluice("predict", os.path.join(folder, "f"), formulas, "-o", path, "-f", "-q")
+    with open(path) as file:
+        for said in (file.read(), *(sluice(command, os.path.join(folder, "f"), "--csv")[0] for command in ("top", "residuals"))):
+            check('"\'=1+2"' in said and '"-5"' in said, said)
     sluice("convert", text, os.path.join(folder, "plain.slc"), "-q")
     sluice("cpd", os.path.join(folder, "plain.slc"), "-r", 1, "-o", os.path.join(folder, "plain"), "-q")
     said = sluice("predict", os.path.join(folder, "plain"), table, status=3)[1]
