@@ -95,7 +95,7 @@ static enum slc_status read_factor(struct mode_match *match,
     enum slc_status status =
         slc_check_memory(path != NULL && values != NULL, err, "for comparing runs");
 
-    SLC_THEN(status, slc_npy_rows_open(slc_files_system(), path, length, side->rank, &rows, err));
+    SLC_THEN(status, slc_npy_rows_open(side->files, path, length, side->rank, &rows, err));
     for (uint64_t first = 0, count; first < length && status == SLC_OK; first += count) {
         count = slc_min_u64(PIECE_ROWS, length - first);
         status = slc_npy_rows_read(rows, first, count, values, err);

@@ -1,4 +1,4 @@
-"""`python3 -m sluice convert FILE OUT.slc`: converts a Parquet, Arrow, Feather or ORC file."""
+"""Converts a Parquet, Arrow, Feather or ORC file, or adds its rows to a store."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import argparse
 import importlib.util
 import os
 import sys
-from typing import Any, Optional, Sequence
+from typing import Any, Dict, Optional, Sequence
 
 from ._convert import convert
 from ._errors import SluiceError, UsageError
+from ._tensor import Tensor
 
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather", ".ipc": "feather", ".orc": "orc"}
+# Exit codes of the command sluice by the status of an error; 1 for any other status.
+EXIT_CODES = {"usage": 2, "input": 3, "format": 3, "unsupported": 3, "budget": 4, "io": 5, "nospace": 5, "damaged": 5}
 
 
 def open_table(path: str) -> Any:
@@ -28,29 +31,48 @@ def open_table(path: str) -> Any:
     raise UsageError("this needs the Python package pyarrow or, for Parquet, duckdb: pip install pyarrow")
 
 
-def main(given: Optional[Sequence[str]] = None) -> int:
+def parse(given: Optional[Sequence[str]]) -> Dict[str, Any]:
+    """Parses the command line."""
     parser = argparse.ArgumentParser(prog="python3 -m sluice", description=__doc__)
-    command = parser.add_subparsers(required=True, metavar="convert").add_parser(
-        "convert", help="convert a file to a store", description="The options are those of `sluice convert`.")
-    command.add_argument("input", metavar="FILE", help="file, or folder of Parquet files")
-    command.add_argument("output", metavar="OUT.slc")
-    command.add_argument("--columns", metavar="LIST", help="modes; if not given, all columns except that of the values")
-    command.add_argument("--value-column", metavar="NAME", help="column of the values; if not given, rows are counted")
-    command.add_argument("--missing", choices=("error", "skip", "name"), default="error", help="rows with nulls [error]")
-    command.add_argument("--duplicates", default="sum", help="how to combine nonzeros with equal coordinates [sum]")
-    command.add_argument("--transform", metavar="STEPS", help="functions applied to the values: abs,log1p")
-    command.add_argument("--memory", metavar="SIZE", help="memory budget of the whole process")
-    command.add_argument("-t", "--threads", type=int, default=0)
-    command.add_argument("-f", "--overwrite", action="store_true")
-    options = vars(parser.parse_args(given))
-    path, output = options.pop("input"), options.pop("output")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="convert | append")
+    one = commands.add_parser("convert", help="convert a file to a store", description="The options are those of `sluice convert`.")
+    one.add_argument("input", metavar="FILE", help="file, or folder of Parquet files")
+    one.add_argument("output", metavar="OUT.slc")
+    one.add_argument("--columns", metavar="LIST", help="modes; if not given, all columns except that of the values")
+    one.add_argument("--value-column", metavar="NAME", help="column of the values; if not given, rows are counted")
+    one.add_argument("--missing", choices=("error", "skip", "name"), default="error", help="rows with nulls [error]")
+    one.add_argument("--transform", metavar="STEPS", help="functions applied to the values: abs,log1p")
+    one.add_argument("-f", "--overwrite", "--force", action="store_true")
+    more = commands.add_parser("append", help="add the rows of a file to a store that was made from a table",
+                               description="The options are those of `sluice append`.")
+    more.add_argument("store", metavar="X.slc")
+    more.add_argument("input", metavar="FILE", help="file with the columns of the table, or folder of Parquet files")
+    more.add_argument("--again", action="store_true", help="add the rows even if the same file was added before")
+    for command in (one, more):
+        command.add_argument("--duplicates", default="sum", help="how to combine nonzeros with equal coordinates [sum]")
+        command.add_argument("--memory", metavar="SIZE", help="memory budget of the whole process")
+        command.add_argument("-t", "--threads", type=int, default=0)
+    return vars(parser.parse_args(given))
+
+
+def main(given: Optional[Sequence[str]] = None) -> int:
+    options = parse(given)
+    path = options.pop("input")
     try:
-        print(convert(open_table(path), output, **options))
+        if options.pop("command") == "convert":
+            print(convert(open_table(path), options.pop("output"), **options))
+        else:
+            with Tensor(options.pop("store")) as tensor:
+                added = tensor.append(open_table(path), **options)
+                print(tensor if added else f"{path} was added before; add it again with --again")
     except KeyboardInterrupt:
         return 130
-    except (SluiceError, OSError) as fault:
+    except SluiceError as fault:
         print(f"sluice: {fault}", file=sys.stderr)
-        return 1
+        return EXIT_CODES.get(fault.status, 1)
+    except OSError as fault:
+        print(f"sluice: {fault}", file=sys.stderr)
+        return EXIT_CODES["io"]
     return 0
 
 

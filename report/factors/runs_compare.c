@@ -14,9 +14,9 @@ static const char *const ignored[] = {"output",   "checkpoint", "log-json", "qui
                                       "progress", "verbose",    NULL};
 
 /* Reads the options of a run from its record, if it has one. */
-static enum slc_status
-read_record(const struct slc_files *files, struct slc_compared_run *compared, struct slc_error *err)
+static enum slc_status read_record(struct slc_compared_run *compared, struct slc_error *err)
 {
+    const struct slc_files *files = compared->run.files;
     void *text = NULL;
     uint64_t bytes = 0;
     json_t *record = NULL;
@@ -41,7 +41,7 @@ static enum slc_status find_top(const struct slc_runs_compare_options *options,
                                 struct slc_compared_run *compared,
                                 struct slc_error *err)
 {
-    const struct slc_top_options top = {.files = options->files,
+    const struct slc_top_options top = {.files = compared->run.files,
                                         .folder = compared->folder,
                                         .rows = options->rows,
                                         .memory_bytes = options->memory_bytes};
@@ -58,7 +58,7 @@ static enum slc_status open_run(const struct slc_runs_compare_options *options,
 
     compared->folder = folder;
     SLC_TRY(slc_run_folder_read(files, folder, &compared->run, err));
-    SLC_TRY(read_record(files, compared, err));
+    SLC_TRY(read_record(compared, err));
     /* slc_top_find opens the names, too. */
     return options->rows > 0
                ? find_top(options, compared, err)
@@ -79,6 +79,7 @@ static bool same_tensor(const struct slc_run_folder *one, const struct slc_run_f
 static struct slc_run_side side_of(struct slc_compared_run *compared, bool names)
 {
     return (struct slc_run_side){.folder = compared->folder,
+                                 .files = compared->run.files,
                                  .order = compared->run.order,
                                  .dims = compared->run.dims,
                                  .rank = compared->run.rank,
@@ -133,6 +134,7 @@ void slc_runs_comparison_close(struct slc_runs_comparison *comparison)
 
         slc_top_destroy(compared->top);
         slc_run_names_close(&compared->names);
+        slc_run_folder_close(&compared->run);
         json_decref(compared->options);
         slc_free(compared->match);
         slc_free(compared);

@@ -158,7 +158,12 @@ def own_writers(table):
         same("csv.slc", "x.slc", name)
     arguments = ["--columns", items, "--value-column", "tip", "-f"]
     subprocess.run([sys.executable, "-m", "sluice", "convert", "t.parquet", "csv.slc", *arguments], check=True, cwd=FOLDER)
-    same("csv.slc", "x.slc", "python3 -m sluice")
+    same("csv.slc", "x.slc", "python3 -m sluice convert")
+    subprocess.run([sys.executable, "-m", "sluice", "append", "csv.slc", "t.parquet"], check=True, cwd=FOLDER)
+    with sluice.Tensor(path("x.slc")) as tensor:
+        assert tensor.append(pa.dataset.dataset(path("t.parquet"))), "not appended"
+    same("csv.slc", "x.slc", "python3 -m sluice append")
+    sluice.convert(pa.dataset.dataset(path("t.parquet")), path("x.slc"), columns=items, **options).close()
     pipes = {"DuckDB": "import duckdb; duckdb.read_parquet('t.parquet').write_csv('/dev/stdout')",
              "pyarrow": "import sys, pyarrow.csv as c, pyarrow.parquet as p; c.write_csv(p.read_table('t.parquet'), sys.stdout.buffer)"}
     for name, line in pipes.items():

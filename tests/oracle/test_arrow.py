@@ -224,11 +224,12 @@ def faults(folder):
 
 
 def command(folder):
-    """python3 -m sluice convert, without the packages that read its files."""
+    """python3 -m sluice convert and append, without the packages that read its files."""
     env = os.environ | {"PYTHONPATH": PACKAGE}
-    done = subprocess.run([sys.executable, "-m", "sluice", "convert", "x.csv", "x.slc"], capture_output=True, text=True,
-                          env=env, cwd=folder)
-    check(done.returncode == 1 and "ends in .parquet" in done.stderr, done.stderr)
+    sluice.generate(os.path.join(folder, "x.slc"), (3, 2), 2).close()
+    for arguments in (["convert", "x.csv", "y.slc"], ["append", "x.slc", "x.csv"]):
+        done = subprocess.run([sys.executable, "-m", "sluice", *arguments], capture_output=True, text=True, env=env, cwd=folder)
+        check(done.returncode == 2 and "ends in .parquet" in done.stderr, done.stderr)
     check("--value-column" in call(sys.executable, "-m", "sluice", "convert", "--help", env=env), "no help")
 
 

@@ -193,6 +193,7 @@ static enum slc_status open_coords(struct prediction *prediction, struct slc_err
                                       err));
         prediction->store_open = true;
         out->store = &prediction->store;
+        files = prediction->store.files;
     } else if (is_table(prediction)) {
         SLC_TRY(slc_run_store_find(files, &prediction->run, &prediction->store_path, err));
         store = prediction->store_path;

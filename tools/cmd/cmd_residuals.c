@@ -94,7 +94,7 @@ static enum slc_status open_store(struct job *job, const char *named, struct slc
     if (job->run.recorded && job->run.record.content_sum != job->store.manifest.content_sum) {
         console_note("%s has other nonzeros than the tensor from which the model was made", path);
     }
-    return slc_run_names_open(NULL, &job->run, path, &job->names, err);
+    return slc_run_names_open(job->store.files, &job->run, path, &job->names, err);
 }
 
 /* Checks that the factors fit into the budget, and reads them. */
@@ -117,8 +117,8 @@ static enum slc_status read_factors(struct job *job, struct slc_error *err)
     for (unsigned n = 0; n < run->order; n++) {
         job->model.factors[n] = &job->factors[n];
     }
-    return slc_model_read(slc_files_system(), job->folder, SLC_F64, run->order, run->dims,
-                          SLC_MAX_ORDER, &job->run.rank, job->factors, err);
+    return slc_model_read(run->files, job->folder, SLC_F64, run->order, run->dims, SLC_MAX_ORDER,
+                          &job->run.rank, job->factors, err);
 }
 
 static enum slc_status find(struct job *job, const struct operands *operands, struct slc_error *err)
@@ -331,6 +331,7 @@ static void close_job(struct job *job)
 {
     slc_residuals_destroy(&job->found);
     slc_run_names_close(&job->names);
+    slc_run_folder_close(&job->run);
     slc_store_close(&job->store);
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
         slc_matrix_destroy(&job->factors[n]);
