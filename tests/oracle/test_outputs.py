@@ -69,8 +69,9 @@ def top_text(folder):
     best = np.argsort(-np.abs(factors[1][:, 2]), kind="stable")[:4]
     lines = text.splitlines()
     check(messages == "" and lines[2] == f"Component 3, weight {weights[2]:.6g}", text)
-    check([int(line.split()[1]) - 1 for line in lines[4:]] == best.tolist(), text)
-    check([line.split()[0] for line in lines[4:]] == [f"{x:.6g}" for x in factors[1][best, 2]], text)
+    check(lines[4].split() == ["value", "index"], text)
+    check([int(line.split()[1]) - 1 for line in lines[5:]] == best.tolist(), text)
+    check([line.split()[0] for line in lines[5:]] == [f"{x:.6g}" for x in factors[1][best, 2]], text)
     check("the model has components 1 to 5" in sluice("top", out, "-c", 6, status=2)[1], "component 6")
     check("the model has modes 1 to 3" in sluice("top", out, "-m", 4, status=2)[1], "mode 4")
     check("neither" in sluice("top", folder, status=3)[1], "a folder without factors")

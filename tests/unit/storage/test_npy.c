@@ -392,9 +392,16 @@ static void arrays_of_any_type(void)
     }
     SLC_ASSERT_OK(slc_npy_header_parse_any(GOOD "()}", sizeof GOOD "()}" - 1, &header, NULL), NULL);
     CU_ASSERT(header.dimensions == 0 && header.shape[0] == 1 && header.shape[1] == 1);
+    SLC_ASSERT_OK(
+        slc_npy_header_parse_any(GOOD "(4, 5, 6)}", sizeof GOOD "(4, 5, 6)}" - 1, &header, NULL),
+        NULL);
+    CU_ASSERT(header.dimensions == 3 && header.shape[0] == 4 && header.shape[2] == 6);
     CU_ASSERT_EQUAL(
-        slc_npy_header_parse_any(GOOD "(1, 2, 3)}", sizeof GOOD "(1, 2, 3)}" - 1, &header, NULL),
+        slc_npy_header_parse(GOOD "(4, 5, 6)}", sizeof GOOD "(4, 5, 6)}" - 1, &header, NULL),
         SLC_ERR_UNSUPPORTED);
+    static const char many[] = GOOD "(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)}";
+    CU_ASSERT_EQUAL(slc_npy_header_parse_any(many, sizeof many - 1, &header, NULL),
+                    SLC_ERR_UNSUPPORTED);
 }
 
 /* A matrix that needs several writes, and the file that tests write it to. */
