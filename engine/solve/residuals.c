@@ -21,7 +21,9 @@ enum {
     CAPACITY_MOST = 1 << 20,
     CAPACITY_LEAST = 1 << 12,
     /* Memory for small objects and for pages of libraries that are touched later. */
-    OVERHEAD_BYTES = 2 << 20
+    OVERHEAD_BYTES = 2 << 20,
+    /* Resident memory differs by less than this between two runs of a command. */
+    RESIDENT_SPREAD_BYTES = 1 << 19
 };
 
 /* Sums of one tile, or of all tiles. */
@@ -305,8 +307,8 @@ fit_memory(struct residuals_run *run, uint64_t *stream_bytes, struct slc_error *
         } else if (run->workers > 1) {
             run->workers--;
         } else {
-            return slc_fail_budget(err, budget, need, "listing %" PRIu64 " residuals of this store",
-                                   options->top);
+            return slc_fail_budget(err, budget, need + RESIDENT_SPREAD_BYTES,
+                                   "listing %" PRIu64 " residuals of this store", options->top);
         }
     }
     *stream_bytes =
