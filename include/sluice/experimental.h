@@ -131,9 +131,9 @@ struct sluice_predict_report {
 };
 
 /* Computes values of a model at the coordinates of the text `input`. Does the same as `sluice
- * predict`. The input may have any text format, plain or compressed, with or without values; "-" is
- * standard input. `output` is a path, "-" for standard output (not for .npy), or NULL for the
- * report alone. `report` may be NULL.
+ * predict` for text; stores and tables are not supported. The input may have any text format, plain
+ * or compressed, with or without values; "-" is standard input. `output` is a path, "-" for
+ * standard output (not for .npy), or NULL for the report alone. `report` may be NULL.
  * Errors: SLUICE_ERR_INPUT with file, line and column; SLUICE_ERR_USAGE, SLUICE_ERR_UNSUPPORTED,
  * SLUICE_ERR_IO, SLUICE_ERR_NOSPACE, SLUICE_ERR_MEMORY, SLUICE_ERR_SYSTEM, SLUICE_ERR_INTERRUPTED.
  * On error, `report` is unchanged and the output file is not created.
@@ -231,9 +231,9 @@ struct sluice_compared_run {
     const struct sluice_component_match *matches; /* by ascending first_component */
 };
 
-/* Compares the components of runs with those of the first run. Passes each run to `run`, in the
- * order of `folders`. If `run` returns a value other than 0, the call ends early, which is not an
- * error. If the tensors of two runs differ and have names, rows of factors with equal names
+/* Compares the components of 1 to 64 runs with those of the first run. Passes each run to `run`, in
+ * the order of `folders`. If `run` returns a value other than 0, the call ends early, which is not
+ * an error. If the tensors of two runs differ and have names, rows of factors with equal names
  * correspond, and other rows are ignored; otherwise rows with equal indices correspond.
  * Math: the score is the mean, over the components of the smaller model, of the similarity times 1
  * - |a - b| / max(a, b), where a and b are the weights; components are assigned so that the score
