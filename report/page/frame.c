@@ -142,6 +142,23 @@ void slc_page_table_end(struct slc_html *html)
     slc_html_put(html, "</tbody></table></div>\n");
 }
 
+void slc_page_header_cell(struct slc_html *html, const char *name, bool number)
+{
+    slc_html_put(html, number ? "<th scope=\"col\" class=\"n\">" : "<th scope=\"col\">");
+    slc_html_text(html, name);
+    slc_html_put(html, "</th>");
+}
+
+void slc_page_number_cell(struct slc_html *html, const char *format, double number)
+{
+    char text[48] = "-";
+
+    if (isfinite(number)) {
+        (void)snprintf(text, sizeof text, format, number);
+    }
+    slc_html_print(html, "<td class=\"n\">%s</td>", text);
+}
+
 /* Writes a value as text. A list or object inside another list or object is written as "..". */
 static void show_value(struct slc_html *html, const json_t *value, bool within)
 {

@@ -53,6 +53,11 @@ void slc_page_member(struct slc_html *html,
 void slc_page_value(struct slc_html *html, const char *label, const json_t *value);
 void slc_page_table_end(struct slc_html *html);
 
+/* Write cells of a table with several columns: the head of a column, aligned for numbers if
+ * `number`; and a number in a printf format for a double, or a dash if it is not finite. */
+void slc_page_header_cell(struct slc_html *html, const char *name, bool number);
+void slc_page_number_cell(struct slc_html *html, const char *format, double number);
+
 struct slc_run_page;
 
 /* Writes fit, time, reading, memory and their estimates, for a run with a record. */

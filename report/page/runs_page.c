@@ -20,23 +20,6 @@ static void head(struct slc_html *html, const struct slc_runs_page *page)
     slc_page_main(html);
 }
 
-static void header(struct slc_html *html, const char *name, bool number)
-{
-    slc_html_put(html, number ? "<th scope=\"col\" class=\"n\">" : "<th scope=\"col\">");
-    slc_html_text(html, name);
-    slc_html_put(html, "</th>");
-}
-
-static void number_cell(struct slc_html *html, const char *format, double number)
-{
-    char text[48] = "-";
-
-    if (isfinite(number)) {
-        (void)snprintf(text, sizeof text, format, number);
-    }
-    slc_html_print(html, "<td class=\"n\">%s</td>", text);
-}
-
 /* Writes a path as the target of a link. Bytes with a meaning in URLs are escaped. */
 static void link_target(struct slc_html *html, const char *path)
 {
@@ -72,14 +55,14 @@ static void run_row(struct slc_html *html, const struct slc_runs_page *page, uns
     slc_html_text(html, run->name);
     slc_html_print(html, "%s</th><td class=\"n\">%" PRIu32 "</td>", run->link != NULL ? "</a>" : "",
                    run->rank);
-    number_cell(html, "%.6f", run->fit);
+    slc_page_number_cell(html, "%.6f", run->fit);
     if (any_heldout(page)) {
-        number_cell(html, "%.4g", run->heldout_rmse);
+        slc_page_number_cell(html, "%.4g", run->heldout_rmse);
     }
     if (page->comparison != NULL) {
         const struct slc_run_match *match = page->comparison->run[i]->match;
 
-        number_cell(html, "%.4f", match != NULL ? match->score : (double)NAN);
+        slc_page_number_cell(html, "%.4f", match != NULL ? match->score : (double)NAN);
     }
     slc_html_print(html, "<td class=\"n\">%" PRIu32 "</td><td>", run->iterations);
     slc_html_text(html, slc_page_reason(run->reason));
@@ -104,18 +87,18 @@ static void runs(struct slc_html *html, const struct slc_runs_page *page)
     slc_page_section(html, "runs", "Runs");
     slc_html_put(html, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Runs\">"
                        "<table class=\"wide\"><thead><tr>");
-    header(html, "Run", false);
-    header(html, "Rank", true);
-    header(html, "Fit", true);
+    slc_page_header_cell(html, "Run", false);
+    slc_page_header_cell(html, "Rank", true);
+    slc_page_header_cell(html, "Fit", true);
     if (any_heldout(page)) {
-        header(html, "Held-out RMSE", true);
+        slc_page_header_cell(html, "Held-out RMSE", true);
     }
     if (page->comparison != NULL) {
-        header(html, "Match with the first", true);
+        slc_page_header_cell(html, "Match with the first", true);
     }
-    header(html, "Iterations", true);
-    header(html, "Stopped by", false);
-    header(html, "Time", true);
+    slc_page_header_cell(html, "Iterations", true);
+    slc_page_header_cell(html, "Stopped by", false);
+    slc_page_header_cell(html, "Time", true);
     for (size_t k = 0; k < json_array_size(page->differ); k++) {
         slc_html_put(html, "<th scope=\"col\"><code>--");
         slc_html_text(html, json_string_value(json_array_get(page->differ, k)));
@@ -164,8 +147,8 @@ static enum slc_status component_row(struct slc_html *html,
     slc_html_put(html, "<tr><th scope=\"row\">");
     slc_html_text(html, shown->name);
     slc_html_print(html, "</th><td class=\"n\">%" PRIu32 "</td>", component + 1);
-    number_cell(html, "%.6g", run->run.lambda[component]);
-    number_cell(html, "%.4f", similarity);
+    slc_page_number_cell(html, "%.6g", run->run.lambda[component]);
+    slc_page_number_cell(html, "%.4f", similarity);
     for (unsigned n = 0; n < run->run.order; n++) {
         SLC_TRY(top_rows(html, run, component, n, err));
     }
@@ -174,10 +157,10 @@ static enum slc_status component_row(struct slc_html *html,
 }
 
 /* Writes the matched components of a run and of the first run. */
-static enum slc_status matched(struct slc_html *html,
-                               const struct slc_runs_page *page,
-                               unsigned number,
-                               struct slc_error *err)
+static enum slc_status matched_components(struct slc_html *html,
+                                          const struct slc_runs_page *page,
+                                          unsigned number,
+                                          struct slc_error *err)
 {
     struct slc_compared_run *first = page->comparison->run[0];
     struct slc_compared_run *other = page->comparison->run[number];
@@ -190,15 +173,16 @@ static enum slc_status matched(struct slc_html *html,
     slc_html_print(html, ": factor match score %.4f</h3>\n", other->match->score);
     slc_html_put(html, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
                        "aria-label=\"Matched components\"><table class=\"wide\"><thead><tr>");
-    header(html, "Run", false);
-    header(html, "Component", true);
-    header(html, "Weight", true);
-    header(html, "Similarity", true);
+    slc_page_header_cell(html, "Run", false);
+    slc_page_header_cell(html, "Component", true);
+    slc_page_header_cell(html, "Weight", true);
+    slc_page_header_cell(html, "Similarity", true);
     for (unsigned n = 0; n < first->run.order; n++) {
         char number_text[16];
 
         (void)snprintf(number_text, sizeof number_text, "Mode %u", n + 1);
-        header(html, names->titles[n][0] != '\0' ? names->titles[n] : number_text, false);
+        slc_page_header_cell(html, names->titles[n][0] != '\0' ? names->titles[n] : number_text,
+                             false);
     }
     slc_html_put(html, "</tr></thead><tbody>\n");
     for (uint32_t p = 0; p < other->match->count; p++) {
@@ -222,7 +206,7 @@ enum slc_status slc_runs_page_write(const struct slc_runs_page *page,
     if (page->comparison != NULL) {
         slc_page_section(&html, "components", "Matched components");
         for (unsigned i = 1; i < page->count; i++) {
-            SLC_TRY(matched(&html, page, i, err));
+            SLC_TRY(matched_components(&html, page, i, err));
         }
         slc_html_put(&html, "</section>\n");
     }

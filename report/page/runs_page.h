@@ -3,8 +3,8 @@
 #ifndef SLC_REPORT_PAGE_RUNS_PAGE_H
 #define SLC_REPORT_PAGE_RUNS_PAGE_H
 
-#include "report/page/html.h"
 #include "report/factors/runs_compare.h"
+#include "report/page/html.h"
 
 #include <jansson.h>
 #include <stdint.h>

@@ -112,25 +112,14 @@ static void head(struct slc_html *html, const struct slc_sweep_page *page)
     }
 }
 
-/* Writes a cell with a number, or a dash. */
-static void number_cell(struct slc_html *html, const char *format, double number)
-{
-    char text[48] = "-";
-
-    if (isfinite(number)) {
-        (void)snprintf(text, sizeof text, format, number);
-    }
-    slc_html_print(html, "<td class=\"n\">%s</td>", text);
-}
-
-/* Writes a cell with a core consistency. Values below 0 all mean that the model is not trilinear.
+/* Writes a cell with a core consistency. All values below 0 mean that the model is not trilinear.
  */
 static void consistency_cell(struct slc_html *html, double percent)
 {
     if (percent < 0.0) {
         slc_html_put(html, "<td class=\"n\">&lt;&nbsp;0&nbsp;%</td>");
     } else {
-        number_cell(html, "%.1f&nbsp;%%", percent);
+        slc_page_number_cell(html, "%.1f&nbsp;%%", percent);
     }
 }
 
@@ -297,11 +286,6 @@ static void plots(struct slc_html *html, struct sweep_summary *summary)
     slc_html_put(html, "</div></section>\n");
 }
 
-static void header(struct slc_html *html, const char *name, bool number)
-{
-    slc_html_print(html, "<th scope=\"col\"%s>%s</th>", number ? " class=\"n\"" : "", name);
-}
-
 static void rank_row(struct slc_html *html, const struct sweep_summary *summary, unsigned i)
 {
     const struct rank_summary *rank = &summary->ranks[i];
@@ -310,14 +294,15 @@ static void rank_row(struct slc_html *html, const struct sweep_summary *summary,
     slc_html_print(html, "<tr%s><th scope=\"row\" class=\"n\">%" PRIu32 "</th>",
                    i == summary->chosen ? " class=\"chosen\"" : "", rank->rank);
     slc_html_print(html, "<td class=\"n\">%u</td>", rank->runs);
-    number_cell(html, "%.6f", rank->best->fit);
-    number_cell(html, "%.1e", rank->best->fit - rank->lowest);
+    slc_page_number_cell(html, "%.6f", rank->best->fit);
+    slc_page_number_cell(html, "%.1e", rank->best->fit - rank->lowest);
     consistency_cell(html, known != NULL ? known->consistency : (double)NAN);
-    number_cell(html, "%.3f", known != NULL ? known->agreement : (double)NAN);
-    number_cell(html, "%.0f", known != NULL && known->reached > 0 ? known->reached : (double)NAN);
-    number_cell(html, "%.3g", rank->best->condition);
+    slc_page_number_cell(html, "%.3f", known != NULL ? known->agreement : (double)NAN);
+    slc_page_number_cell(html, "%.0f",
+                         known != NULL && known->reached > 0 ? known->reached : (double)NAN);
+    slc_page_number_cell(html, "%.3g", rank->best->condition);
     if (summary->heldout) {
-        number_cell(html, "%.4g", rank->best->heldout_rmse);
+        slc_page_number_cell(html, "%.4g", rank->best->heldout_rmse);
     }
     slc_html_print(html, "<td class=\"n\">%" PRIu64 "</td><td>%s</td></tr>\n", rank->best->seed,
                    i != summary->chosen           ? ""
@@ -330,19 +315,19 @@ static void ranks(struct slc_html *html, const struct sweep_summary *summary)
     slc_page_section(html, "ranks", "Ranks");
     slc_html_put(html, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
                        "aria-label=\"Ranks\"><table class=\"wide\"><thead><tr>");
-    header(html, "Rank", true);
-    header(html, "Runs", true);
-    header(html, "Best fit", true);
-    header(html, "Spread", true);
-    header(html, "Core consistency", true);
-    header(html, "Agreement", true);
-    header(html, "Runs with this fit", true);
-    header(html, "Condition", true);
+    slc_page_header_cell(html, "Rank", true);
+    slc_page_header_cell(html, "Runs", true);
+    slc_page_header_cell(html, "Best fit", true);
+    slc_page_header_cell(html, "Spread", true);
+    slc_page_header_cell(html, "Core consistency", true);
+    slc_page_header_cell(html, "Agreement", true);
+    slc_page_header_cell(html, "Runs with this fit", true);
+    slc_page_header_cell(html, "Condition", true);
     if (summary->heldout) {
-        header(html, "Held-out RMSE", true);
+        slc_page_header_cell(html, "Held-out RMSE", true);
     }
-    header(html, "Best seed", true);
-    header(html, "Result", false);
+    slc_page_header_cell(html, "Best seed", true);
+    slc_page_header_cell(html, "Result", false);
     slc_html_put(html, "</tr></thead><tbody>\n");
     for (unsigned i = 0; i < summary->count; i++) {
         rank_row(html, summary, i);
@@ -370,10 +355,10 @@ static void run_row(struct slc_html *html, const struct sweep_summary *summary, 
                    run == summary->ranks[summary->chosen].best ? " class=\"chosen\"" : "",
                    run->rank);
     slc_html_print(html, "<td class=\"n\">%" PRIu64 "</td>", run->seed);
-    number_cell(html, "%.6f", run->fit);
-    number_cell(html, "%.3f", run->match);
+    slc_page_number_cell(html, "%.6f", run->fit);
+    slc_page_number_cell(html, "%.3f", run->match);
     if (summary->heldout) {
-        number_cell(html, "%.4g", run->heldout_rmse);
+        slc_page_number_cell(html, "%.4g", run->heldout_rmse);
     }
     slc_html_print(html, "<td class=\"n\">%u</td><td>", run->iterations);
     slc_html_text(html, slc_page_reason(run->reason));
@@ -393,18 +378,18 @@ static void runs(struct slc_html *html, const struct sweep_summary *summary)
     }
     slc_html_put(html, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Runs\">"
                        "<table class=\"wide\"><thead><tr>");
-    header(html, "Rank", true);
-    header(html, "Seed", true);
-    header(html, "Fit", true);
-    header(html, "Match with the best", true);
+    slc_page_header_cell(html, "Rank", true);
+    slc_page_header_cell(html, "Seed", true);
+    slc_page_header_cell(html, "Fit", true);
+    slc_page_header_cell(html, "Match with the best", true);
     if (summary->heldout) {
-        header(html, "Held-out RMSE", true);
+        slc_page_header_cell(html, "Held-out RMSE", true);
     }
-    header(html, "Iterations", true);
-    header(html, "Stopped by", false);
-    header(html, "Time", true);
-    header(html, "Folder", false);
-    header(html, "Factors kept", false);
+    slc_page_header_cell(html, "Iterations", true);
+    slc_page_header_cell(html, "Stopped by", false);
+    slc_page_header_cell(html, "Time", true);
+    slc_page_header_cell(html, "Folder", false);
+    slc_page_header_cell(html, "Factors kept", false);
     slc_html_put(html, "</tr></thead><tbody>\n");
     for (unsigned k = 0; k < shown; k++) {
         run_row(html, summary, shown > 1 ? (unsigned)((uint64_t)k * (count - 1) / (shown - 1)) : 0);
