@@ -12,7 +12,7 @@ from ._convert import convert
 from ._errors import SluiceError, UsageError
 from ._tensor import Tensor
 
-FORMATS = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather", ".ipc": "feather", ".orc": "orc"}
+FILE_FORMATS = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather", ".ipc": "feather", ".orc": "orc"}
 # Exit codes of the command sluice by the status of an error; 1 for any other status.
 EXIT_CODES = {"usage": 2, "input": 3, "format": 3, "unsupported": 3, "budget": 4, "io": 5, "nospace": 5, "damaged": 5}
 
@@ -20,9 +20,9 @@ EXIT_CODES = {"usage": 2, "input": 3, "format": 3, "unsupported": 3, "budget": 4
 def open_table(path: str) -> Any:
     """Opens a file, or a folder of Parquet files, with pyarrow or, for Parquet, with duckdb."""
     folder = os.path.isdir(path)
-    form = "parquet" if folder else FORMATS.get(os.path.splitext(path)[1].lower())
+    form = "parquet" if folder else FILE_FORMATS.get(os.path.splitext(path)[1].lower())
     if form is None:
-        raise UsageError(f"{path}: expected a file that ends in {', '.join(FORMATS)}, or a folder of Parquet files; "
+        raise UsageError(f"{path}: expected a file that ends in {', '.join(FILE_FORMATS)}, or a folder of Parquet files; "
                          "the command `sluice convert` reads CSV and tensors")
     if importlib.util.find_spec("pyarrow") is not None:
         return importlib.import_module("pyarrow.dataset").dataset(path, format=form)
@@ -35,20 +35,20 @@ def parse(given: Optional[Sequence[str]]) -> Dict[str, Any]:
     """Parses the command line."""
     parser = argparse.ArgumentParser(prog="python3 -m sluice", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="convert | append")
-    one = commands.add_parser("convert", help="convert a file to a store", description="The options are those of `sluice convert`.")
-    one.add_argument("input", metavar="FILE", help="file, or folder of Parquet files")
-    one.add_argument("output", metavar="OUT.slc")
-    one.add_argument("--columns", metavar="LIST", help="modes; if not given, all columns except that of the values")
-    one.add_argument("--value-column", metavar="NAME", help="column of the values; if not given, rows are counted")
-    one.add_argument("--missing", choices=("error", "skip", "name"), default="error", help="rows with nulls [error]")
-    one.add_argument("--transform", metavar="STEPS", help="functions applied to the values: abs,log1p")
-    one.add_argument("-f", "--overwrite", "--force", action="store_true")
-    more = commands.add_parser("append", help="add the rows of a file to a store that was made from a table",
-                               description="The options are those of `sluice append`.")
-    more.add_argument("store", metavar="X.slc")
-    more.add_argument("input", metavar="FILE", help="file with the columns of the table, or folder of Parquet files")
-    more.add_argument("--again", action="store_true", help="add the rows even if the same file was added before")
-    for command in (one, more):
+    conversion = commands.add_parser("convert", help="convert a file to a store", description="The options are those of `sluice convert`.")
+    conversion.add_argument("input", metavar="FILE", help="file, or folder of Parquet files")
+    conversion.add_argument("output", metavar="OUT.slc")
+    conversion.add_argument("--columns", metavar="LIST", help="modes; if not given, all columns except that of the values")
+    conversion.add_argument("--value-column", metavar="NAME", help="column of the values; if not given, rows are counted")
+    conversion.add_argument("--missing", choices=("error", "skip", "name"), default="error", help="rows with nulls [error]")
+    conversion.add_argument("--transform", metavar="STEPS", help="functions applied to the values: abs,log1p")
+    conversion.add_argument("-f", "--overwrite", "--force", action="store_true")
+    addition = commands.add_parser("append", help="add the rows of a file to a store that was made from a table",
+                                   description="The options are those of `sluice append`.")
+    addition.add_argument("store", metavar="X.slc")
+    addition.add_argument("input", metavar="FILE", help="file with the columns of the table, or folder of Parquet files")
+    addition.add_argument("--again", action="store_true", help="add the rows even if the same file was added before")
+    for command in (conversion, addition):
         command.add_argument("--duplicates", default="sum", help="how to combine nonzeros with equal coordinates [sum]")
         command.add_argument("--memory", metavar="SIZE", help="memory budget of the whole process")
         command.add_argument("-t", "--threads", type=int, default=0)

@@ -1,4 +1,4 @@
-"""Compares models with tensors."""
+"""Compares models with tensors, and with each other."""
 
 from __future__ import annotations
 
@@ -51,8 +51,9 @@ class Residuals:
     """
     Residuals (value - model) at all nonzeros of a store.
 
-    norm and values_norm are the 2-norms of residuals and values, `mean` is the mean residual, and
-    `largest` is the largest magnitude. `quantiles` are exact quantiles of the magnitudes: {fraction:
+    `norm` and `values_norm` are the 2-norms of residuals and values, `rmse` and `mae` are the root
+    mean square error and the mean absolute error, `mean` is the mean residual, and `largest` is the
+    largest magnitude. `quantiles` are exact quantiles of the magnitudes: {fraction:
     magnitude}. `nonzeros` lists the nonzeros with the highest scores.
 
     >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3, noise=0.1)
@@ -94,7 +95,7 @@ def residuals(run: Union[Result, PathLike], store: Union[None, Tensor, PathLike]
     """
     where = store if store is not None else run.store if isinstance(run, Result) else None
     if where is None:
-        raise UsageError("the run does not know its store: pass the store")
+        raise UsageError("the record of the run does not state its store: pass the store")
     tensor = where if isinstance(where, Tensor) else Tensor(where)
     model = (run if isinstance(run, Result) else tensor.load(run))._model()
     task = Run()
@@ -180,7 +181,7 @@ def compare(runs: Sequence[Union[Result, PathLike]], *, memory: Any = None) -> L
     """
     folders = [run.folder if isinstance(run, Result) else run for run in runs]
     if any(folder is None for folder in folders):
-        raise UsageError("a Result is not in a folder: pass output to cpd, or export it in the form npy")
+        raise UsageError("a Result is not in a folder: pass `output` to cpd, or export the Result in the form npy")
     paths = [path_bytes(folder) for folder in folders]
     task = Run()
     known = options(c.CompareOptions)

@@ -196,7 +196,7 @@ class _Capsule:
     """The Arrow stream in a PyCapsule. `pointer` is its address."""
 
     def __init__(self, capsule: Any) -> None:
-        self._capsule = capsule  # releases the stream if nobody did
+        self._capsule = capsule  # releases the stream unless the library has done so
         address = ctypes.pythonapi.PyCapsule_GetPointer
         address.restype, address.argtypes = c_void_p, (ctypes.py_object, c_char_p)
         self.pointer = address(capsule, b"arrow_array_stream")
@@ -222,7 +222,7 @@ def _item(name: str) -> str:
 
 
 def table_items(source: Any, columns: Union[None, str, Sequence[Any]], value_column: Optional[Any]) -> Optional[str]:
-    """Returns the items of `columns`, of which names of the table may be plain; None: all columns."""
+    """Returns the items of `columns`; names of columns of the table need no quotes. None: all columns."""
     if isinstance(columns, str):
         return columns
     names = _names(source)
@@ -234,7 +234,7 @@ def table_items(source: Any, columns: Union[None, str, Sequence[Any]], value_col
 def table_stream(source: Any, items: Optional[str], value_column: Optional[Any]) -> Any:
     """
     Returns the stream of a table, whose `pointer` is its address. Columns that are not used are
-    left out where the source can do this: the name of a used column is part of the items.
+    left out if the source can do this: the name of a used column is part of the items.
     """
     used = [name for name in _names(source)
             if items is None or str(name) in items.replace('""', '"') or str(name) == str(value_column)]

@@ -128,7 +128,7 @@ def _set_values(known: c.ConvertOptions, value_column: Optional[Any], missing: s
 
 def _stream(run: Run, source: Any, output: PathLike, known: c.ConvertOptions, columns: Union[None, str, Sequence[Any]],
             value_column: Optional[Any], missing: str, transform: Optional[str]) -> None:
-    """Converts a table that is no file."""
+    """Converts a table that is not a file."""
     items = table_items(source, columns, value_column)
     known.table.columns = None if items is None else items.encode(errors="surrogateescape")
     _set_values(known, value_column, missing, transform)
@@ -156,8 +156,8 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
                      "error", "skip" or "name". Words in `null` are read as empty fields: "NULL,NA"
                      or ["NULL", "NA"]. `transform` changes the values: "abs,log1p". If the file is
                      an .npy file with coordinates, `values` is the .npy file with their values;
-                     without `values`, an .npy file is a dense array. `labels` has the names of indices: a folder with mode-1-TITLE.map, ..,
-                     or {mode: file}
+                     without `values`, an .npy file is a dense array. `labels` has the names of
+                     indices: a folder with mode-1-TITLE.map, .., or {mode: file}
     an array         coordinates of shape order x nnz, or a list with one column per mode; indices
                      start at 0. `values` has the values; `labels` has names: {mode: [name, ..]}
     scipy.sparse     a matrix or array in any format, also with more than two modes (coo_array)
@@ -172,9 +172,9 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
                      column needs no quotes. None: all columns except that of the values
 
     The store keeps the names: see Tensor.labels. Values of duplicates are added unless `duplicates`
-    is "mean", "min", "max", "error", "keep-first" or "keep-last". `memory` limits the memory of the process, including
-    arrays. `fibers` selects the mode, or (mode, bits), whose fibers are kept together; with "auto",
-    the nonzeros determine the mode. `progress` is called regularly with the phase, the units done
+    is "mean", "min", "max", "error", "keep-first" or "keep-last". `memory` limits the memory of the
+    process, including arrays. `fibers` selects the mode, or (mode, bits), whose fibers are kept
+    together; with "auto", the nonzeros determine the mode. `progress` is called regularly with the phase, the units done
     and the units in total (None: unknown). Ctrl-C stops the call. If a long conversion of a file
     was interrupted, the same call resumes from its last commit, unless `restart` is True;
     `checkpoint_interval` is the time between commits in seconds. `format` is the format of a file,

@@ -36,7 +36,7 @@ SHARED = [name for name in _keywords(Tensor.mttkrp, "factors", "mode") if name i
 
 class CPD:
     """
-    A CP decomposition as an estimator in the manner of scikit-learn.
+    A CP decomposition as an estimator with the interface of scikit-learn.
 
     `rank` is the number of components, `mode` is the mode of the samples (counted from 0), and
     `options` are those of Tensor.cpd: iters, seed, tol, holdout, memory, .. `fit` decomposes a

@@ -129,7 +129,6 @@ def _recorded_path(record: Dict[str, Any], name: str) -> str:
     return os.fsdecode(bytes.fromhex(digits)) if digits else record.get(name) or ""
 
 
-
 class Result:
     """
     A CP decomposition: the sum over r of weights[r] times the outer product of columns r of all

@@ -419,10 +419,9 @@ class Stored:
         True. Mode sizes grow if necessary, except for `fixed_modes`, in which an index that exceeds
         the mode size is an error. If the store was made from a table, `source` can be another table
         with the same columns, also of another kind: frame or file. Set `table` if the name of a file
-        does not show that it is a table. `labels` is as
-        for convert, with a line for every index that exists after the append; existing names are
-        kept. If `source` is an .npy file with coordinates, `values` is the .npy file with their
-        values.
+        does not show that it is a table. `labels` is as for convert, with a line for every index
+        that exists after the append; existing names are kept. If `source` is an .npy file with
+        coordinates, `values` is the .npy file with their values.
 
         >>> with open("more.tns", "w") as file:
         ...     print("40 30 21 1.5", file=file)
