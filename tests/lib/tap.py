@@ -1,6 +1,7 @@
 """A small TAP harness, and helpers that run the command under test."""
 
 import hashlib
+import importlib.util
 import json
 import lzma
 import os
@@ -43,6 +44,23 @@ class Skip(Exception):
 def check(condition, message):
     if not condition:
         raise AssertionError(message)
+
+
+def fails(kind, part, function, *args, **kw):
+    """Checks that a call raises an exception of a kind with `part` in its message, and returns it."""
+    try:
+        function(*args, **kw)
+    except kind as fault:
+        check(part in str(fault), f"{fault!r} has no {part!r}")
+        return fault
+    raise AssertionError(f"no {kind.__name__} with {part!r}")
+
+
+def need(name):
+    """Imports an optional package, or skips the test."""
+    if importlib.util.find_spec(name) is None:
+        raise Skip(f"there is no {name}")
+    return importlib.import_module(name)
 
 
 def call(*command, **kw):

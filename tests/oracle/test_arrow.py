@@ -13,7 +13,7 @@ import threading
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from tap import FULL, SOURCE, Skip, call, check, run  # noqa: E402
+from tap import FULL, SOURCE, Skip, call, check, fails, run  # noqa: E402
 
 PACKAGE = os.path.join(SOURCE, "python")
 sys.path.insert(0, PACKAGE)
@@ -28,15 +28,6 @@ def same(one, other, what):
     check(files == sorted(name for name in os.listdir(other) if name.endswith((".blk", ".bin"))), (what, files))
     differing = [name for name in files if not filecmp.cmp(os.path.join(one, name), os.path.join(other, name), shallow=False)]
     check(not differing and "blco.blk" in files, f"{what}: {differing} differ")
-
-
-def fails(kind, part, function, *args, **kw):
-    try:
-        function(*args, **kw)
-    except kind as fault:
-        check(part in str(fault), f"{fault!r} has no {part!r}")
-        return fault
-    raise AssertionError(f"no {kind.__name__} with {part!r}")
 
 
 def text_of(one):

@@ -2,7 +2,6 @@
 """The Python module: its results equal those of the command and of NumPy; interrupted runs resume."""
 
 import ctypes
-import importlib.util
 import json
 import os
 import re
@@ -17,7 +16,7 @@ import warnings
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from tap import FULL, SOURCE, Skip, call, check, run, sluice as command, source_text  # noqa: E402
+from tap import FULL, SOURCE, Skip, call, check, fails, need, run, sluice as command, source_text  # noqa: E402
 
 LIBRARY = os.environ["SLUICE_LIBRARY"]
 PACKAGE = os.path.join(SOURCE, "python")
@@ -27,12 +26,6 @@ import sluice  # noqa: E402
 from sluice import _structs  # noqa: E402
 
 AMINO = os.path.join(SOURCE, "data", "genten-aminoacid_data.tns.xz")
-
-
-def need(name):
-    if importlib.util.find_spec(name) is None:
-        raise Skip(f"there is no {name}")
-    return importlib.import_module(name)
 
 
 def small(folder, name="small.slc", **options):
@@ -52,15 +45,6 @@ def dense(tensor, folder):
     out = np.zeros(tensor.shape)
     out[tuple(coords)] = values
     return out
-
-
-def fails(kind, part, function, *args, **kw):
-    try:
-        function(*args, **kw)
-    except kind as fault:
-        check(part in str(fault), f"{fault!r} has no {part!r}")
-        return fault
-    raise AssertionError(f"{kind.__name__} was not raised")
 
 
 def structs(folder):

@@ -12,7 +12,7 @@ import types
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from tap import FULL, SOURCE, Skip, call, check, run, sluice as command  # noqa: E402
+from tap import FULL, SOURCE, Skip, call, check, fails, need, run, sluice as command  # noqa: E402
 
 sys.path.insert(0, os.path.join(SOURCE, "python"))
 sys.dont_write_bytecode = True
@@ -20,21 +20,6 @@ import sluice  # noqa: E402
 from sluice import _interop  # noqa: E402
 
 PACKAGES = ["scipy", "pandas", "pyarrow", "polars", "pyttb", "tensorly", "matplotlib", "sparse", "scikit-learn", "nbconvert", "ipykernel"]
-
-
-def need(name):
-    if importlib.util.find_spec(name) is None:
-        raise Skip(f"there is no {name}")
-    return importlib.import_module(name)
-
-
-def fails(kind, part, function, *args, **kw):
-    try:
-        function(*args, **kw)
-    except kind as fault:
-        check(part in str(fault), f"{fault!r} has no {part!r}")
-        return fault
-    raise AssertionError(f"{kind.__name__} was not raised")
 
 
 def named(folder):
