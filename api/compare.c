@@ -72,7 +72,9 @@ enum sluice_status sluice_compare_runs(uint32_t count,
     API_NEED(err, ret_err, {"folders", API_ARRAY(folders, count)},
              {"run", run != NULL ? "" : NULL});
     for (uint32_t i = 0; i < count; i++) {
-        API_NEED(err, ret_err, {"a folder", folders[i]});
+        if (folders[i] == NULL) {
+            return api_return(slc_fail(err, SLC_ERR_USAGE, "folders[%u] is NULL", i), err, ret_err);
+        }
     }
     return api_return(compare(&request, options, run, err), err, ret_err);
 }

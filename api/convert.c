@@ -42,8 +42,7 @@ static enum slc_status read_table(const struct sluice_convert_options *known,
                        table->missing != SLUICE_MISSING_ERROR || table->null != NULL
                    ? slc_fail(err, SLC_ERR_USAGE,
                               "value_column, delimiter, no_header, missing and null apply only to "
-                              "tables: "
-                              "set columns")
+                              "tables: set columns")
                    : SLC_OK;
     }
     if (known->values != NULL) {

@@ -61,7 +61,8 @@ enum sluice_status sluice_export(const char *path,
     }
     if (status == SLC_OK && (report.base_lost || report.dims_lost)) {
         slc_log(SLC_LOG_NOTE,
-                "%s does not show its %s: give %s to read it back, or export with a header", output,
+                "%s does not state its %s: specify %s to read it back, or export with a header",
+                output,
                 !report.dims_lost  ? "index base"
                 : report.base_lost ? "index base and mode sizes"
                                    : "mode sizes",

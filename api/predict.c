@@ -17,7 +17,9 @@ enum sluice_status sluice_predict(const struct sluice_model *model,
     API_NEED(err, ret_err, {"model", model}, {"coords", API_ARRAY(coords, count)},
              {"values", API_ARRAY(values, count)});
     for (unsigned n = 0; n < model->result.order && count > 0; n++) {
-        API_NEED(err, ret_err, {"a column of coords", coords[n]});
+        if (coords[n] == NULL) {
+            return api_return(slc_fail(err, SLC_ERR_USAGE, "coords[%u] is NULL", n), err, ret_err);
+        }
     }
     const struct slc_model_view view = api_model_view(model);
     struct sluice_predict_options known = {0};

@@ -419,7 +419,7 @@ static enum slc_status report_comparison(const struct slc_report_options *option
     return status;
 }
 
-/* Reports on the runs in the folders of a folder, or on a run if there are none. */
+/* Reports on the runs in the subfolders of a folder, or on a run if there are none. */
 static enum slc_status
 report_runs(const struct slc_report_options *options, uint64_t *ret_bytes, struct slc_error *err)
 {

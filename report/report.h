@@ -13,8 +13,8 @@
 enum { SLC_REPORT_ROWS_MAX = 1000 };
 
 struct slc_report_options {
-    /* folder of a run, a checkpoint, factors or a sweep, or a folder whose folders are runs, as of
-     * a job array; NULL means `model` */
+    /* folder of a run, a checkpoint, factors or a sweep, or a folder whose subfolders are runs,
+     * such as those of a job array; NULL means `model` */
     const char *folder;
     /* Runs that are compared with the run in `folder`; more_count 0: none. */
     unsigned more_count;

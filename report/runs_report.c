@@ -71,7 +71,8 @@ static char *link_to(const char *folder, const char *output)
     return link;
 }
 
-static enum slc_status grow(struct slc_runs_list *list, struct slc_error *err)
+/* Makes space for another run. */
+static enum slc_status reserve_run(struct slc_runs_list *list, struct slc_error *err)
 {
     if (list->count == list->capacity) {
         const unsigned capacity = list->capacity > 0 ? 2 * list->capacity : 16;
@@ -110,7 +111,7 @@ enum slc_status slc_runs_list_add(struct slc_runs_list *list,
         return SLC_OK;
     }
     SLC_THEN(status, slc_json_read(text, bytes, "run.json", SLC_ERR_INPUT, &record, &fault));
-    SLC_THEN(status, grow(list, &fault));
+    SLC_THEN(status, reserve_run(list, &fault));
     if (status == SLC_OK) {
         struct slc_runs_page_run *run = &list->runs[list->count++];
 

@@ -15,8 +15,9 @@ struct slc_runs_list {
 
 /* Reads the records of the runs in folders directly below `folder`, and sorts them by descending
  * fit. A folder without a run.json is skipped. Links are relative to the folder of `output` if
- * possible. `memory_bytes`: the budget for one record. Ownership: release with slc_runs_list_clear,
- * also after an error. Errors: SLC_ERR_IO, SLC_ERR_MEMORY; SLC_ERR_INPUT for a malformed record. */
+ * possible. Ownership: release with slc_runs_list_clear, also after an error. Memory: one record at
+ * a time, and the options of all runs. Errors: SLC_ERR_IO, SLC_ERR_MEMORY; SLC_ERR_INPUT for a
+ * malformed record. */
 enum slc_status slc_runs_list_read(const char *folder,
                                    const char *output,
                                    struct slc_runs_list *list,

@@ -60,7 +60,7 @@ uint64_t slc_run_match_bytes(const struct slc_run_side *one, const struct slc_ru
 static enum slc_status
 find_row(struct mode_match *match, uint64_t i, uint64_t *row, struct slc_error *err)
 {
-    struct slc_names *names = match->two->names != NULL ? match->two->names[match->mode] : NULL;
+    struct slc_names *names = names_of(match->two, match->mode);
     const char *name;
     size_t bytes;
 
@@ -159,7 +159,7 @@ add_mode(struct mode_match *match, struct slc_congruence *congruence, struct slc
     if (!match->by_name && rows != match->two->dims[match->mode]) {
         return slc_fail(err, SLC_ERR_INPUT,
                         "mode %u has %" PRIu64 " rows in %s and %" PRIu64
-                        " in %s, and no names that tell which rows correspond",
+                        " in %s, and no names that show which rows correspond",
                         match->mode + 1, rows, match->one->folder, match->two->dims[match->mode],
                         match->two->folder);
     }
@@ -175,7 +175,7 @@ add_mode(struct mode_match *match, struct slc_congruence *congruence, struct slc
 }
 
 /* Copies weights, with zeros for the added components. */
-static void pad(double *padded, const struct slc_run_side *side, uint32_t rank)
+static void pad_weights(double *padded, const struct slc_run_side *side, uint32_t rank)
 {
     memset(padded, 0, rank * sizeof *padded);
     memcpy(padded, side->lambda, side->rank * sizeof *padded);
@@ -195,8 +195,8 @@ static enum slc_status match_components(const struct slc_run_side *one,
         slc_check_memory(lambda != NULL && other != NULL, err, "for matching components");
 
     if (status == SLC_OK) {
-        pad(lambda, one, rank);
-        pad(lambda + rank, two, rank);
+        pad_weights(lambda, one, rank);
+        pad_weights(lambda + rank, two, rank);
         status = slc_congruence_score(congruence, lambda, lambda + rank, &match->score, other, err);
     }
     match->count = 0;

@@ -1,7 +1,6 @@
 /* Fault points. A test makes the k-th allocation, thread creation or system call of io_uring from
- * now fail. If no fault is
- * armed, a fault point costs one relaxed atomic load. File operations need no fault points, because
- * tests replace their table of functions (storage/file/files.h). */
+ * now fail. If no fault is armed, a fault point costs one relaxed atomic load. File operations need
+ * no fault points, because tests replace their table of functions (storage/file/files.h). */
 #ifndef SLC_BASE_FAULT_H
 #define SLC_BASE_FAULT_H
 

@@ -23,8 +23,8 @@ static bool is_number(const char *text)
     return whole + part > 0 && *text == '\0';
 }
 
-/* True if a spreadsheet could run the text as a formula, or if it could be taken for a text that
- * has got an apostrophe for this reason. */
+/* True if a spreadsheet could run the text as a formula. Also true if apostrophes precede such a
+ * text, so that removing one apostrophe always restores the original. */
 static bool is_formula(const char *text)
 {
     const char *first = text + strspn(text, "'");

@@ -13,8 +13,8 @@ static inline size_t slc_csv_quoted_bytes(size_t bytes)
 
 /* Write `bytes` bytes of text, which a zero follows, in double quotes, with inner quotes doubled
  * and without a final zero. Return the length. slc_csv_quote puts an apostrophe before a text that
- * a spreadsheet could run as a formula, and before a text that could be taken for one that has got
- * an apostrophe; slc_csv_quote_raw leaves the text as it is. */
+ * a spreadsheet could run as a formula, and before such a text with apostrophes in front;
+ * slc_csv_quote_raw leaves the text as it is. */
 size_t slc_csv_quote(char *out, const char *text, size_t bytes);
 size_t slc_csv_quote_raw(char *out, const char *text, size_t bytes);
 

@@ -361,18 +361,19 @@ static enum slc_status write_header(struct export *export, struct slc_error *err
     return slc_text_output_write(&export->text, text, (size_t)bytes, err);
 }
 
-/* Fills in the report, with what a reader cannot find in the text. */
+/* Fills in the report. It states which properties a reader cannot find in the text. */
 static void fill_report(const struct export *export, struct slc_export_report *report)
 {
     const struct slc_manifest *manifest = &export->store.manifest;
     const bool header = export->options->header;
+    const unsigned workers = export->lines > 0 ? export->workers : 0; /* without lines, no ranges */
     bool zero = false;
 
     *report = (struct slc_export_report){.nnz = export->lines, .order = manifest->order};
     for (unsigned mode = 0; mode < manifest->order; mode++) {
         uint64_t rows = 0;
 
-        for (unsigned i = 0; i<export->workers &&export->lines> 0; i++) {
+        for (unsigned i = 0; i < workers; i++) {
             zero = zero || export->ranges[i].least[mode] == 0;
             rows = slc_max_u64(rows, export->ranges[i].most[mode] + 1);
         }

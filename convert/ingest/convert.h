@@ -22,12 +22,12 @@ struct slc_convert_options {
     /* Table in an Arrow stream, the input instead of a file; NULL if the input is a file. Needs
      * `csv`, or `table` for an append. */
     struct slc_arrow *arrow;
-    const char *values;            /* path of the values of .npy coordinates, or NULL */
-    const char *output;            /* OUT.slc */
-    enum slc_dialect dialect;      /* SLC_DIALECT_AUTO unless the user chooses */
-    int index_base;                /* 0 or 1; -1 means automatic */
-    unsigned dims_order;           /* 0 means that mode sizes come from the header or the data */
-    uint64_t dims[SLC_MAX_ORDER];  /* --dims: mode sizes; a larger coordinate is an error */
+    const char *values;           /* path of the values of .npy coordinates, or NULL */
+    const char *output;           /* OUT.slc */
+    enum slc_dialect dialect;     /* SLC_DIALECT_AUTO unless the user chooses */
+    int index_base;               /* 0 or 1; -1 means automatic */
+    unsigned dims_order;          /* 0 means that mode sizes come from the header or the data */
+    uint64_t dims[SLC_MAX_ORDER]; /* --dims: mode sizes; a larger coordinate is an error */
     enum slc_duplicates duplicates;
     struct slc_transforms transforms; /* applied to values after duplicates are combined */
     enum slc_codec codec;

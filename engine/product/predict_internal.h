@@ -37,8 +37,7 @@ struct predict {
 /* Returns the indices of a mode in all rows of the batch. */
 const uint64_t *slc_predict_column(const struct predict *predict, unsigned mode);
 
-/* Returns the model value of a row; NaN if the model lacks an index, which only a table may have.
- */
+/* Returns the model value of a row; NaN if the model lacks an index of it (only for tables). */
 double slc_predict_row_value(const struct predict *predict, uint32_t row);
 
 /* Format a row as text, or as numbers of an array; return the length. */

@@ -286,10 +286,11 @@ enum slc_status slc_predict_table_set(struct slc_predict_table *table,
     if (recorded) {
         SLC_TRY(slc_csv_recall(manifest->origin.table, &table->spec, table->old.lowest, err));
     } else if (columns == NULL) {
-        return slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_COLUMNS,
-                              "%s does not record the columns of a table: please name the columns "
-                              "of its modes",
-                              store);
+        return slc_fail_field(
+            err, SLC_ERR_INPUT, SLC_FIELD_COLUMNS,
+            "%s does not record the columns of a table: specify the columns of its "
+            "modes",
+            store);
     }
     if (columns != NULL) {
         SLC_TRY(set_columns(&table->spec, recorded, columns, err));

@@ -289,7 +289,7 @@ static uint64_t needed_bytes(const struct residuals_run *run)
                                                              run->workers, true));
 }
 
-/* Chooses the number of workers and the buffer of the quantiles, and gives the rest of the budget
+/* Chooses the number of workers and the buffer of the quantiles, and assigns the rest of the budget
  * to the stream. */
 static enum slc_status
 fit_memory(struct residuals_run *run, uint64_t *stream_bytes, struct slc_error *err)
@@ -370,7 +370,7 @@ static void fill_result(const struct residuals_run *run)
     sort_list(out);
 }
 
-static enum slc_status find(struct residuals_run *run, struct slc_error *err)
+static enum slc_status compute_residuals(struct residuals_run *run, struct slc_error *err)
 {
     uint64_t stream_bytes = 0;
     enum slc_status status = fit_memory(run, &stream_bytes, err);
@@ -406,7 +406,7 @@ enum slc_status slc_residuals_find(const struct slc_residuals_options *options,
     residuals->nnz = run->info->nnz;
     /* With default attributes, this call cannot fail on Linux. */
     (void)pthread_mutex_init(&run->lock, NULL);
-    enum slc_status status = find(run, err);
+    enum slc_status status = compute_residuals(run, err);
     (void)pthread_mutex_destroy(&run->lock);
     slc_free(run);
     return status;

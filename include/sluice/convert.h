@@ -172,21 +172,21 @@ struct ArrowArrayStream {
 /* Converts the table in an Arrow stream to the store `output`, batch by batch. The result has the
  * same nonzeros and names as that of sluice_convert for a CSV of the table: a null is an empty
  * field, integers are decimal, floating-point numbers have the fewest digits that restore them
- * (1.0, 1e-05), and times are 2023-04-01 13:45:30.25. A timestamp with a zone is local time.
- * `options` are those of a table. If table.columns is NULL, all columns except table.value_column
- * are modes. The members dialect, values, labels, restart, commit_seconds, table.delimiter and
- * table.no_header must be 0. `report` may be NULL.
+ * (1.0, 1e-05), and times are written as 2023-04-01 13:45:30.25. A timestamp with a zone is local
+ * time. `options` are those of a table. If table.columns is NULL, all columns except
+ * table.value_column are modes. The members dialect, values, labels, restart, commit_seconds,
+ * table.delimiter and table.no_header must be 0. `report` may be NULL.
  * Types: null, bool, integers and floating-point numbers of all widths, decimals, dates, times,
  * timestamps, strings and binary (with offsets, as views, of fixed size), and dictionaries of
- * these. Columns that are not used may have any type. Threads: get_next is called from one thread
- * at a time, but not always from the same one; arrays are released from any thread.
+ * these. Columns that are not used may have any type.
+ * Threads: get_next is called from one thread at a time, but not always from the same one; arrays
+ * are released from any thread.
  * Ownership: the stream is released in every case.
  * Errors: those of sluice_convert; SLUICE_ERR_INPUT with the row as line (from 1) and the column,
  * for malformed batches, and for an error of the producer, with its message. On error, `report` is
  * unchanged, and `output` does not exist or is the old store; there is no saved state.
  * Cost: as sluice_convert. Memory: run.memory_bytes, and the batches of the producer, of which at
- * most one more than the number of threads are held at a time.
- */
+ * most one more than the number of threads are held at a time. */
 SLUICE_API enum sluice_status sluice_convert_arrow(struct ArrowArrayStream *stream,
                                                    const char *output,
                                                    const struct sluice_convert_options *options,
@@ -292,13 +292,13 @@ struct sluice_append_report {
 /* Adds the nonzeros of the tensor or table `input` to the store at `path`. The result equals a
  * store converted from both inputs, one after the other. Modes grow as needed. The codec and the
  * numbering of indices do not change. A layout other than blco is rebuilt if it fits into memory,
- * otherwise dropped.
- * The store records checksums of its inputs and skips an input that the store already contains,
- * unless options->again is set. `report` may be NULL. Open handles keep reading the old store.
+ * otherwise dropped. The store records checksums of its inputs and skips an input that the store
+ * already contains, unless options->again is set. `report` may be NULL. Open handles keep reading
+ * the old store.
  * Errors: those of sluice_convert; SLUICE_ERR_INPUT for an index beyond the size of a fixed mode,
  * and for SLUICE_DUPLICATES_MEAN if nonzeros of the store may combine several entries. On error,
- * also after a crash, `report` is unchanged and the store is either the old or the new one. Cost:
- * one pass over the store, one pass over the input, a merge, and one pass that writes the new
+ * also after a crash, `report` is unchanged and the store is either the old or the new one.
+ * Cost: one pass over the store, one pass over the input, a merge, and one pass that writes the new
  * store. The disk needs space for the old and the new store. */
 SLUICE_API enum sluice_status sluice_append(const char *path,
                                             const char *input,

@@ -98,13 +98,13 @@ SLUICE_API enum sluice_status sluice_cpd_plan(const struct sluice_store *store,
  * Math: A(n) = X_(n) (Khatri-Rao product of the other factors) V(n)^-1 for each mode in turn, where
  * V(n) is the elementwise product of the Gram matrices of the other factors; fit = 1 - ||X - M|| /
  * ||X|| (Kolda and Bader, SIAM Review 2009, section 3.4). Columns of factors have 2-norm 1,
- * components are sorted by descending weight, and the element of
- * largest magnitude of a column is positive in all modes, or in all modes but one.
+ * components are sorted by descending weight, and the element of largest magnitude of a column is
+ * positive in all modes, or in all modes but one.
  * Checkpoints: if a run ended for any reason, the same call resumes the run from the last
  * checkpoint. Iterations, tolerance, limits, threads and I/O may differ; all other options that
  * affect the result must match, otherwise the call fails with SLUICE_ERR_USAGE, and the message
- * names the mismatch. The checkpoint of a complete run stays until sluice_checkpoint_remove.
- * The call fails with SLUICE_ERR_IO if another process uses the checkpoint folder.
+ * names the mismatch. The checkpoint of a complete run stays until sluice_checkpoint_remove. The
+ * call fails with SLUICE_ERR_IO if another process uses the checkpoint folder.
  * Ownership: the caller destroys *ret_model with sluice_model_destroy.
  * Order: with compute.deterministic, the model has the same bits for any number of threads, whether
  * or not the run was interrupted; otherwise runs with the same seed differ by rounding.

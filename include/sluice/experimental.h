@@ -237,12 +237,13 @@ struct sluice_compared_run {
  * correspond, and other rows are ignored; otherwise rows with equal indices correspond.
  * Math: the score is the mean, over the components of the smaller model, of the similarity times 1
  * - |a - b| / max(a, b), where a and b are the weights; components are assigned so that the score
- * is largest (the function `score` of the Tensor Toolbox). Ownership: a run and its matches are
- * valid during the callback. Errors: SLUICE_ERR_INPUT if a folder is not a run folder or if the
- * modes of two runs differ; SLUICE_ERR_USAGE, SLUICE_ERR_UNSUPPORTED, SLUICE_ERR_BUDGET,
- * SLUICE_ERR_DAMAGED, SLUICE_ERR_IO, SLUICE_ERR_MEMORY, SLUICE_ERR_INTERRUPTED. On error, `run` was
- * not called. Cost: reads each factor once and those of the first run `count` times; 2 rows *
- * rank^2 multiply-adds per pair of factors. */
+ * is largest (the function `score` of the Tensor Toolbox).
+ * Ownership: a run and its matches are valid during the callback.
+ * Errors: SLUICE_ERR_INPUT if a folder is not a run folder or if the modes of two runs differ;
+ * SLUICE_ERR_USAGE, SLUICE_ERR_UNSUPPORTED, SLUICE_ERR_BUDGET, SLUICE_ERR_DAMAGED, SLUICE_ERR_IO,
+ * SLUICE_ERR_MEMORY, SLUICE_ERR_INTERRUPTED. On error, `run` was not called.
+ * Cost: reads each factor once and those of the first run `count` times; 2 rows * rank^2
+ * multiply-adds per pair of factors. */
 SLUICE_API enum sluice_status
 sluice_compare_runs(uint32_t count,
                     const char *const *folders,

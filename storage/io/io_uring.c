@@ -154,8 +154,7 @@ static void release_ring(struct uring_backend *uring)
     slc_free(uring);
 }
 
-/* Replaces io_uring, which refuses reads, by pread, and repeats all reads that were not delivered.
- */
+/* Replaces io_uring, which refuses reads, with pread, and repeats all reads not yet delivered. */
 static enum slc_status use_pread(struct slc_io *io, int reason, struct slc_error *err)
 {
     struct uring_backend *uring = io->backend;

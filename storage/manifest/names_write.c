@@ -30,7 +30,7 @@ struct slc_names_writer {
 
 void slc_names_file(unsigned mode, char file[SLC_STORE_FILE_BYTES])
 {
-    (void)snprintf(file, 64, "names-%u.bin", mode + 1);
+    (void)snprintf(file, SLC_STORE_FILE_BYTES, "names-%u.bin", mode + 1);
 }
 
 void slc_names_encode_head(unsigned mode, uint8_t head[SLC_NAMES_HEAD_BYTES])

@@ -53,12 +53,12 @@ enum slc_model_form {
  * index, the name of the index in double quotes if the mode has names, and the numbers. Unless
  * `raw_names` is set, an apostrophe precedes a name that is not a number and that starts with any
  * number of apostrophes, then `=`, `+`, `-`, `@`, a tab or a carriage return. Removing the first
- * apostrophe of such a field restores the name. SPLATT
- * writes PATHmodeN.mat and PATHlambda.mat (`path` is a stem, as with SPLATT's -s). KTENSOR writes
- * one file `path`. MATLAB writes one file `path` of version 5 with a variable `model`, a struct of
- * `lambda` (rank x 1) and `U` (a cell of the factors). Each file is replaced atomically, lambda
- * last. Memory: a file buffer and at most SLC_MODEL_WORK_BYTES, which MATLAB needs. Errors: also
- * SLC_ERR_UNSUPPORTED if a model exceeds the 2 GiB of a MATLAB variable. */
+ * apostrophe of such a field restores the name. SPLATT writes PATHmodeN.mat and PATHlambda.mat
+ * (`path` is a stem, as with SPLATT's -s). KTENSOR writes one file `path`. MATLAB writes one file
+ * `path` of version 5 with a variable `model`, a struct of `lambda` (rank x 1) and `U` (a cell of
+ * the factors). Each file is replaced atomically, lambda last.
+ * Memory: a file buffer and at most SLC_MODEL_WORK_BYTES, which MATLAB needs.
+ * Errors: also SLC_ERR_UNSUPPORTED if a model exceeds the 2 GiB of a MATLAB variable. */
 enum slc_status slc_model_write(const struct slc_files *files,
                                 enum slc_model_form form,
                                 const char *path,

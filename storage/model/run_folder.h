@@ -35,8 +35,8 @@ struct slc_run_record {
 
 struct slc_run_folder {
     const struct slc_files *files; /* operations for reading the files of the folder */
-    struct slc_held_folder
-        *held; /* the folder, whose files stay open; NULL for a model in memory */
+    /* the folder, whose files stay open; NULL for a model in memory */
+    struct slc_held_folder *held;
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
     enum slc_value_type types[SLC_MAX_ORDER]; /* types of the factors' numbers */

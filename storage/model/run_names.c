@@ -100,8 +100,8 @@ static enum slc_status open_if_present(const struct slc_files *files,
                                        struct slc_run_names *names,
                                        struct slc_error *err)
 {
-    struct slc_error untold = SLC_ERROR_INIT;
-    const enum slc_status status = slc_store_hold(files, path, &names->held, manifest, &untold);
+    struct slc_error ignored = SLC_ERROR_INIT;
+    const enum slc_status status = slc_store_hold(files, path, &names->held, manifest, &ignored);
 
     if (status != SLC_OK || !matches_run(manifest, run)) {
         slc_run_names_close(names);
@@ -178,7 +178,7 @@ enum slc_status slc_run_store_find(const struct slc_files *files,
     }
     if (status == SLC_OK && !found) {
         status = slc_fail(err, SLC_ERR_INPUT,
-                          "the record of the run does not name a store: please name the store");
+                          "the record of the run does not state its store: specify the store");
     }
     if (status != SLC_OK) {
         slc_free(*ret_path);

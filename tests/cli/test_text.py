@@ -320,7 +320,7 @@ def variants(folder):
 
 
 def dense(folder):
-    """The text of a dense tensor: the first mode changes fastest, zeros are no nonzeros."""
+    """The text of a dense tensor: the first mode changes fastest, zeros are omitted."""
     values = [0, 1.5, 0, -2, 1e-3, 0, 7, 0, 0, 0, 0, 3]
     rows = sorted((str(i % 2 + 1), str(i // 2 % 3 + 1), str(i // 6 + 1), repr(v) if v % 1 else str(int(v)))
                   for i, v in enumerate(values) if v)

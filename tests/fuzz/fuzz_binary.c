@@ -201,9 +201,9 @@ write_files(const char *path, enum slc_dialect dialect, const uint8_t *data, siz
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static const enum slc_dialect dialects[] = {
-        SLC_DIALECT_AUTO, SLC_DIALECT_SPLATT_BIN, SLC_DIALECT_GENTEN_BIN, SLC_DIALECT_ALTO_BIN,
-        SLC_DIALECT_NPZ,  SLC_DIALECT_NPY,        SLC_DIALECT_NPY_ROWS,   SLC_DIALECT_NPY_COLUMNS,
-        SLC_DIALECT_NPY_DENSE};
+        SLC_DIALECT_AUTO,     SLC_DIALECT_SPLATT_BIN,  SLC_DIALECT_GENTEN_BIN,
+        SLC_DIALECT_ALTO_BIN, SLC_DIALECT_NPZ,         SLC_DIALECT_NPY,
+        SLC_DIALECT_NPY_ROWS, SLC_DIALECT_NPY_COLUMNS, SLC_DIALECT_NPY_DENSE};
     static struct outcome one, many;
     const uint8_t *file = data + HEAD_BYTES;
     char path[512];

@@ -234,7 +234,7 @@ def every_scale(folder):
 
 
 def signs(folder):
-    """The strongest row is positive in every mode but the one whose extremes are most alike. The signs
+    """The top row is positive in every mode but the one whose extremes are most alike. The signs
     of the starting factors do not matter."""
     rng = np.random.default_rng(5)
     dims, rank = (12, 9, 10, 7), 3
@@ -260,8 +260,8 @@ def signs(folder):
 
 
 def default_tolerance(folder):
-    """A start from which the fit rests for some iterations near 0.2745, before it rises to that of the
-    planted components: the default rule goes on where a single small change would have ended it."""
+    """A start from which the fit stays for some iterations near 0.2745, before it rises to that of the
+    planted components: the default rule continues, but a rule of one small change would stop there."""
     store = os.path.join(folder, "t.slc")
     sluice("convert", cp_als.planted_counts(folder), store)
     out = os.path.join(folder, "run")

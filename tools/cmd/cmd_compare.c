@@ -1,8 +1,8 @@
 /* sluice compare: prints records and options of runs next to each other, and matches their
  * components (report/factors/runs_compare.h). */
 #include "base/text/plain_text.h"
-#include "report/json_parts.h"
 #include "report/factors/runs_compare.h"
+#include "report/json_parts.h"
 #include "storage/manifest/json_text.h"
 #include "tools/progress/console.h"
 #include "tools/progress/csv_out.h"

@@ -49,8 +49,8 @@ static const struct option options[] = {
          "mode sizes; a larger index is an error; if not given, the mode sizes are found in IN"},
     INPUT_OPTION_ROW_DUPLICATES(
         arguments,
-        "how to combine nonzeros with equal coordinates: sum, mean, min, max, "
-        "error, keep-first or keep-last"),
+        "how to combine nonzeros with equal coordinates: sum, mean, min, max, error, keep-first or "
+        "keep-last"),
     {"value", OPTION_STRING, offsetof(struct arguments, value), .value = "TYPE|NAME",
      .fallback = "auto",
      .help = "type of the values: auto (lossless), f32 (rounds) or f64; with --columns, also the "
@@ -61,7 +61,7 @@ static const struct option options[] = {
              "mode K"},
     {"columns", OPTION_STRING, offsetof(struct arguments, columns), .value = "LIST",
      .help = "read IN as a table (CSV, TSV); each item of LIST is a mode: NAME (strings), "
-             "sorted(NAME) (strings in order), int(NAME), bin(NAME,WIDTH[,ORIGIN]), "
+             "sorted(NAME) (strings in their order), int(NAME), bin(NAME,WIDTH[,ORIGIN]), "
              "log(NAME[,BASE]), or UNIT(NAME) of a time, "
              "where UNIT is minute, hour, weekday, day, month, year, yearmonth, date, datehour or "
              "dateminute"},

@@ -330,7 +330,7 @@ static void note_losses(const struct slc_export_report *report)
                          n == 0 ? " --dims " : "x", report->dims[n]);
     }
     if (report->base_lost || report->dims_lost) {
-        console_note("note: the text does not show its %s%s%s: to read it back, use convert%s%s, "
+        console_note("note: the text does not state its %s%s%s: to read it back, use convert%s%s, "
                      "or export with --header",
                      report->base_lost ? "index base" : "",
                      report->base_lost && report->dims_lost ? " and " : "",

@@ -29,8 +29,7 @@ static const struct option options[] = {
      .help = "mode sizes"},
     {"nnz", OPTION_U64, offsetof(struct arguments, nnz), .required = true, .value = "N",
      .help = "number of nonzeros to generate, such as 5000 or 20M; with zipf, coordinates can "
-             "repeat, and a store combines "
-             "equal coordinates"},
+             "repeat, and a store combines equal coordinates"},
     {"dist", OPTION_STRING, offsetof(struct arguments, dist), .value = "NAME[:S]",
      .fallback = "uniform",
      .help = "distribution of the coordinates: uniform, zipf:S (exponent S, low indices are "

@@ -215,7 +215,7 @@ static enum slc_status open_coords(struct prediction *prediction, struct slc_err
     return SLC_OK;
 }
 
-/* Memory for reading a table at least. */
+/* Least memory for reading a table. */
 static const uint64_t table_bytes = UINT64_C(16) << 20;
 
 /* Checks the budget. Call this function when everything except the factors is in memory. */

@@ -92,7 +92,9 @@ static enum slc_status open_store(struct job *job, const char *named, struct slc
     }
     SLC_TRY(slc_store_open_within(slc_files_system(), path, job->args.memory, &job->store, err));
     if (job->run.recorded && job->run.record.content_sum != job->store.manifest.content_sum) {
-        console_note("%s has other nonzeros than the tensor from which the model was made", path);
+        console_note(
+            "the nonzeros of %s differ from those of the tensor from which the model was made",
+            path);
     }
     return slc_run_names_open(job->store.files, &job->run, path, &job->names, err);
 }
@@ -121,7 +123,8 @@ static enum slc_status read_factors(struct job *job, struct slc_error *err)
                           &job->run.rank, job->factors, err);
 }
 
-static enum slc_status find(struct job *job, const struct operands *operands, struct slc_error *err)
+static enum slc_status
+find_residuals(struct job *job, const struct operands *operands, struct slc_error *err)
 {
     const struct arguments *args = &job->args;
     struct slc_residuals_options *request = &job->options;
@@ -355,7 +358,7 @@ static int run(const struct command *command, int argc, char **argv)
         console_start(job->args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
         progress_start(job->args.progress, job->args.quiet);
         enum slc_status status = signals_start(NULL, NULL, &err);
-        SLC_THEN(status, find(job, &operands, &err));
+        SLC_THEN(status, find_residuals(job, &operands, &err));
         console_clear_live();
         SLC_THEN(status, job->args.json  ? print_json(job, &err)
                          : job->args.csv ? print_csv(job, &err)

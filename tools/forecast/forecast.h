@@ -85,9 +85,10 @@ void forecast_add_part(struct forecast *forecast, const char *what, double secon
  * without unnamed files. If `input` is NULL, reading is not measured. */
 void forecast_try_drives(struct forecast *forecast, const char *input);
 
-/* Measures the bytes per second for reading `most` bytes from the start of a block file, bypassing
- * the page cache if possible. Only the first stripe is read, because several stripes may be on one
- * drive. The rate is 0 if nothing is read. Errors: those of opening and reading. */
+/* Measures the bytes per second for reading `most` bytes from the start of a block file, which is
+ * opened with `files`, bypassing the page cache if possible. Only the first stripe is read, because
+ * several stripes may be on one drive. The rate is 0 if nothing is read. Errors: those of opening
+ * and reading. */
 enum slc_status forecast_try_reading(const struct slc_files *files,
                                      const char *path,
                                      uint64_t most,

@@ -51,7 +51,7 @@ static enum slc_status check_schema(const struct slc_arrow *arrow, struct slc_er
     if (schema->release == NULL || schema->format == NULL) {
         fault = "the stream has no schema";
     } else if (strcmp(schema->format, "+s") != 0) {
-        fault = "the stream is no table: it has a single column without a name";
+        fault = "the stream is not a table: it has a single column without a name";
     } else if (schema->n_children < 0 || schema->n_children > SLC_CSV_COLUMNS_MAX ||
                (schema->n_children > 0 && schema->children == NULL)) {
         return slc_fail_file(err, SLC_ERR_INPUT, arrow->name,
@@ -143,7 +143,7 @@ static enum slc_status set_column(struct slc_arrow *arrow,
         column->codes = column->type;
         status =
             column->codes.kind != SLC_ARROW_SIGNED && column->codes.kind != SLC_ARROW_UNSIGNED
-                ? slc_fail(&fault, SLC_ERR_INPUT, "the indices of its dictionary are no integers")
+                ? slc_fail(&fault, SLC_ERR_INPUT, "the indices of its dictionary are not integers")
             : schema->dictionary->format == NULL || schema->dictionary->dictionary != NULL
                 ? slc_fail(&fault, SLC_ERR_INPUT, "its dictionary has no type")
                 : slc_arrow_type_parse(schema->dictionary->format, &column->type, &fault);

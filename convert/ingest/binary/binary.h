@@ -67,7 +67,7 @@ struct slc_binary {
     const char *values_name; /* name of the file of the values; NULL if it is the only file */
     /* True if the records are all elements of an array, in the order of their indices: the last
      * mode, or in Fortran order the first, changes fastest. There are then no fields of indices,
-     * and elements that are 0 are no nonzeros. */
+     * and elements equal to 0 are omitted. */
     bool dense, fortran_order;
 };
 

@@ -229,7 +229,7 @@ read_tensor(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
     return SLC_OK;
 }
 
-/* Reports the objects of the Tensor Toolbox that are no tensors. */
+/* Rejects the objects of the Tensor Toolbox that are not tensors. */
 static enum slc_status
 reject_object(const struct cursor *c, const struct slc_text_field *field, struct slc_error *err)
 {

@@ -202,7 +202,7 @@ static void experimental(void)
 
     NULL_IS_REFUSED("model", sluice_predict(NULL, 2, coords, numbers, NULL, &err));
     NULL_IS_REFUSED("coords", sluice_predict(model, 2, NULL, numbers, NULL, &err));
-    NULL_IS_REFUSED("a column of coords", sluice_predict(model, 2, no_column, numbers, NULL, &err));
+    NULL_IS_REFUSED("coords[1]", sluice_predict(model, 2, no_column, numbers, NULL, &err));
     NULL_IS_REFUSED("values", sluice_predict(model, 2, coords, NULL, NULL, &err));
     API_OK(sluice_predict(model, 0, NULL, NULL, NULL, &err), &err);
     NULL_IS_REFUSED("model", sluice_predict_text(NULL, "x", NULL, NULL, NULL, &err));
@@ -212,7 +212,7 @@ static void experimental(void)
     API_OK(sluice_residuals(store, model, NULL, NULL, NULL, &err), &err);
     const char *const folders[2] = {"x", NULL};
     NULL_IS_REFUSED("folders", sluice_compare_runs(2, NULL, NULL, ignore_run, &err));
-    NULL_IS_REFUSED("a folder", sluice_compare_runs(2, folders, NULL, ignore_run, &err));
+    NULL_IS_REFUSED("folders[1]", sluice_compare_runs(2, folders, NULL, ignore_run, &err));
     NULL_IS_REFUSED("run", sluice_compare_runs(1, folders, NULL, NULL, &err));
     NULL_IS_REFUSED("store", sluice_sweep_ranks(NULL, "x", 1, ranks, NULL, &sweep, &err));
     NULL_IS_REFUSED("folder", sluice_sweep_ranks(store, NULL, 1, ranks, NULL, &sweep, &err));

@@ -427,7 +427,7 @@ enum fault {
 static const char *make_fault(struct producer *p, enum fault fault)
 {
     static const char *const parts[] = {[NO_FORMAT] = "has no schema",
-                                        [NOT_A_TABLE] = "is no table",
+                                        [NOT_A_TABLE] = "is not a table",
                                         [NO_CHILDREN] = "has 1 columns",
                                         [NEGATIVE_COLUMNS] = "has -1 columns",
                                         [LIST] = "column c: its type is a list",
@@ -451,7 +451,7 @@ static const char *make_fault(struct producer *p, enum fault fault)
                                         [NO_DICTIONARY] = "dictionary of column c is missing",
                                         [CODE_BEYOND] = "index 2 of a dictionary of 2 values",
                                         [CODE_NEGATIVE] = "index -1 of a dictionary",
-                                        [CODES_NOT_INTEGERS] = "are no integers"};
+                                        [CODES_NOT_INTEGERS] = "are not integers"};
     static const char *const formats[] = {
         [LIST] = "+l",       [UNKNOWN_TYPE] = "?x",          [BAD_DECIMAL] = "d:9,x",
         [BAD_UNIT] = "tsx:", [NO_ZONE] = "tss:Mars/Olympus", [CODES_NOT_INTEGERS] = "g"};
