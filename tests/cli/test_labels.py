@@ -84,6 +84,10 @@ def no_text(folder):
     with open(page, encoding="utf-8") as file:
         check("person 1" in file.read(), "names are not in the report")
     check(bytes.fromhex(json.loads(sluice("info", store, "--json", **bypass)[0])["path_bytes"]) == os.fsencode(store), "info")
+    shown = json.loads(sluice("residuals", out, store, "--json", **bypass)[0])
+    check(bytes.fromhex(shown["store_bytes"]) == os.fsencode(store) and bytes.fromhex(shown["run_bytes"]) == os.fsencode(out), shown)
+    shown = json.loads(sluice("compare", out, out, "--json", **bypass)[0])["runs"][1]
+    check(bytes.fromhex(shown["run_bytes"]) == os.fsencode(out), shown)
     # In a folder that is not UTF-8, with a relative path.
     sluice("cpd", "t.slc", "-r", 1, "-i", 2, "-o", "r2", "-q", cwd=place, **bypass)
     shown = json.loads(sluice("top", os.path.join(place, "r2"), "--json", cwd=folder, **bypass)[0])

@@ -217,10 +217,10 @@ static enum slc_status print_json(const struct slc_runs_comparison *comparison,
         const struct slc_compared_run *compared = comparison->run[i];
         const struct slc_run_record *record = &compared->run.record;
         const bool recorded = compared->run.recorded;
-        json_t *object = json_pack("{s:o, s:I}", "run", slc_json_string(compared->folder), "rank",
-                                   (json_int_t)compared->run.rank);
+        json_t *object = json_pack("{s:I}", "rank", (json_int_t)compared->run.rank);
         json_t *shown = json_object();
 
+        slc_json_set_path(object, "run", compared->folder);
         slc_json_set(object, "fit",
                      recorded && isfinite(record->fit) ? json_real(record->fit) : json_null());
         slc_json_set(object, "iterations",

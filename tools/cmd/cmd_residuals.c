@@ -308,13 +308,14 @@ static enum slc_status print_json(struct job *job, struct slc_error *err)
 {
     const struct slc_residuals *found = &job->found;
     json_t *parts = json_object();
-    json_t *object = json_pack("{s:s, s:o, s:o, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f}", "schema",
-                               "sluice-residuals-1", "run", slc_json_string(job->folder), "store",
-                               slc_json_string(job->store.path), "by", job->args.by, "nnz",
-                               (json_int_t)found->nnz, "norm", found->norm, "values_norm",
-                               found->values_norm, "rmse", found->rmse, "mae", found->mae, "mean",
-                               found->mean, "largest", found->largest);
+    json_t *object =
+        json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f}", "schema", "sluice-residuals-1",
+                  "by", job->args.by, "nnz", (json_int_t)found->nnz, "norm", found->norm,
+                  "values_norm", found->values_norm, "rmse", found->rmse, "mae", found->mae, "mean",
+                  found->mean, "largest", found->largest);
 
+    slc_json_set_path(object, "run", job->folder);
+    slc_json_set_path(object, "store", job->store.path);
     for (unsigned i = 0; i < found->quantile_count; i++) {
         slc_json_set_real(parts, quantiles[i].name, found->quantile[i]);
     }
