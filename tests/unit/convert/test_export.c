@@ -3,6 +3,7 @@
 #include "base/memory/bytes.h"
 #include "base/memory/memory.h"
 #include "base/random.h"
+#include "builder_fixture.h"
 #include "convert/export/export.h"
 #include "convert/number/format.h"
 #include "faulty_files.h"
@@ -19,17 +20,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* One folder for the whole program: the harness creates a new one at every call. */
-static const char *test_folder(void)
-{
-    static const char *folder;
-
-    if (folder == NULL) {
-        folder = slc_test_folder();
-    }
-    return folder;
-}
 
 static const char *text_of(double value)
 {
@@ -225,13 +215,6 @@ static const char *text_path(void)
 
     snprintf(path, sizeof path, "%s/x.tns", test_folder());
     return path;
-}
-
-static bool exists(const char *path)
-{
-    struct stat info;
-
-    return stat(path, &info) == 0;
 }
 
 static bool temporary_exists(void)

@@ -4,6 +4,7 @@
 #include "base/memory/memory.h"
 #include "base/random.h"
 #include "base/thread/team.h"
+#include "builder_fixture.h"
 #include "convert/build/spill/chunk.h"
 #include "convert/build/spill/scatter.h"
 #include "convert/build/spill/spill.h"
@@ -16,17 +17,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* One folder for the whole program: the harness creates a new one at every call. */
-static const char *test_folder(void)
-{
-    static const char *folder;
-
-    if (folder == NULL) {
-        folder = slc_test_folder();
-    }
-    return folder;
-}
 
 enum { ENTRIES_MAX = 700, RUNS_MAX = 40 };
 
