@@ -254,6 +254,7 @@ slc_conversion_old_table(struct slc_conversion *c, struct slc_csv_old *old, stru
         }
     }
     slc_error_locate_file(err, c->options->output);
+    c->recalled.missing_fixed = true;
     return status;
 }
 

@@ -282,6 +282,12 @@ static enum slc_status report_index(struct predict *predict,
                              "index 0 of mode %u, but indices start at 1 (%s): if they start at 0, "
                              "set the index base",
                              mode + 1, predict->report->base_reason);
+    } else if (predict->options->store != NULL) {
+        (void)slc_fail(err, SLC_ERR_INPUT,
+                       "the store has index %" PRIu64 " in mode %u, but the model has %" PRIu64
+                       " rows: if the store has grown since the run, make a new run that starts "
+                       "from this one",
+                       index + 1, mode + 1, predict->model->factors[mode]->rows);
     } else {
         (void)slc_fail(err, SLC_ERR_INPUT,
                        "index %" PRIu64
@@ -419,6 +425,22 @@ static enum slc_status predict_batch(struct predict *predict, struct slc_error *
     return SLC_OK;
 }
 
+/* Rejects an output that would replace the input. */
+static enum slc_status check_output(const struct slc_predict_options *options,
+                                    struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_or_system(options->files);
+    struct slc_file_stat input, output;
+
+    if (files->stat_path(files->self, options->input, &input) < 0 || input.kind != 'f' ||
+        files->stat_path(files->self, options->output, &output) < 0 ||
+        input.inode != output.inode || input.device != output.device) {
+        return SLC_OK;
+    }
+    return slc_fail_file(err, SLC_ERR_USAGE, options->output,
+                         "the output is the file of the coordinates: name another output");
+}
+
 /* Writes the header of the output. */
 static enum slc_status begin_output(struct predict *predict, struct slc_error *err)
 {
@@ -429,6 +451,7 @@ static enum slc_status begin_output(struct predict *predict, struct slc_error *e
     if (options->form == SLC_PREDICT_NONE) {
         return SLC_OK;
     }
+    SLC_TRY(check_output(options, err));
     SLC_TRY(slc_text_output_open(&predict->output, slc_files_or_system(options->files),
                                  options->output, options->overwrite, 1, 1, err));
     if (options->form == SLC_PREDICT_NPY) {

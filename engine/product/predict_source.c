@@ -292,6 +292,7 @@ enum slc_status slc_predict_table_set(struct slc_predict_table *table,
             "modes",
             store);
     }
+    table->spec.missing_fixed = true;
     if (columns != NULL) {
         SLC_TRY(set_columns(&table->spec, recorded, columns, err));
     }

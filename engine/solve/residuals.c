@@ -9,6 +9,7 @@
 #include "engine/solve/relabel.h"
 #include "storage/manifest/labels.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
@@ -175,7 +176,8 @@ static enum slc_status add_nonzero(struct residuals_run *run,
     sums->largest = fmax(sums->largest, fabs(residual));
     found->score = score_of(run->options->score, found->value, residual);
     __atomic_load(&run->threshold, &threshold, __ATOMIC_RELAXED);
-    if (found->score >= threshold) {
+    /* A relative score can be infinite, and an infinite threshold does not exclude it. */
+    if (found->score >= threshold && run->options->top > 0) {
         list_nonzero(run, found);
     }
     return SLC_OK;
@@ -350,6 +352,21 @@ run_passes(struct residuals_run *run, uint64_t stream_bytes, struct slc_error *e
     return SLC_OK;
 }
 
+/* Rejects sums of squares that overflowed, or of values whose squares are subnormal numbers. */
+static enum slc_status check_sums(const struct residuals_run *run, struct slc_error *err)
+{
+    const double squares = run->total.squares, values = run->total.values;
+
+    if (!isfinite(squares) || !isfinite(values) ||
+        (run->info->nnz > 0 && values < DBL_MIN / DBL_EPSILON)) {
+        return slc_fail(err, SLC_ERR_NUMERIC,
+                        "the sum of squares is %g for the residuals and %g for the values, too "
+                        "small or too large for a norm; scale values and model",
+                        squares, values);
+    }
+    return SLC_OK;
+}
+
 static void fill_result(const struct residuals_run *run)
 {
     const struct sums *total = &run->total;
@@ -377,6 +394,7 @@ static enum slc_status compute_residuals(struct residuals_run *run, struct slc_e
 
     SLC_THEN(status, allocate_memory(run, err));
     SLC_THEN(status, run_passes(run, stream_bytes, err));
+    SLC_THEN(status, check_sums(run, err));
     if (status == SLC_OK) {
         fill_result(run);
     }

@@ -190,6 +190,25 @@ def stores_and_tables(folder):
     with open(path) as file:
         for said in (file.read(), *(sluice(command, os.path.join(folder, "f"), "--csv")[0] for command in ("top", "residuals"))):
             check('"\'=1+2"' in said and '"-5"' in said, said)
+    odd = write(folder, "odd.csv", "who,k\n\u202ex\x1b[2J,1\nz,2\n")
+    sluice("convert", odd, os.path.join(folder, "odd.slc"), "--columns", "who,k", "-q")
+    sluice("cpd", os.path.join(folder, "odd.slc"), "-r", 1, "-o", os.path.join(folder, "odd"), "-q")
+    for command in (["residuals"], ["top"], ["compare", os.path.join(folder, "odd")]):
+        said = sluice(*command, os.path.join(folder, "odd"))[0]
+        check("\u202e" not in said and "\x1b" not in said and "x" in said, said)
+    # The output is the table; a field is empty; the store has grown.
+    for name in (formulas, os.path.join(folder, ".", "f.csv")):
+        said = sluice("predict", os.path.join(folder, "f"), formulas, "-o", name, "-f", status=2)[1]
+        check("the output is the file of the coordinates" in said, said)
+    with open(formulas) as file:
+        check(file.read() == "who,k\n=1+2,1\n-5,2\n", "the input was replaced")
+    more = write(folder, "more.csv", "who,k\n,1\n")
+    for command in (["predict", os.path.join(folder, "f")], ["append", os.path.join(folder, "f.slc")]):
+        said = sluice(*command, more, status=3)[1]
+        check("column who has ''" in said and "remove the row" in said and "--missing" not in said, said)
+    sluice("append", os.path.join(folder, "f.slc"), write(folder, "more.csv", "who,k\nnew,1\n"), "-q")
+    said = sluice("predict", os.path.join(folder, "f"), os.path.join(folder, "f.slc"), status=3)[1]
+    check("the store has index 3 in mode 1, but the model has 2 rows: if the store has grown" in said, said)
     sluice("convert", text, os.path.join(folder, "plain.slc"), "-q")
     sluice("cpd", os.path.join(folder, "plain.slc"), "-r", 1, "-o", os.path.join(folder, "plain"), "-q")
     said = sluice("predict", os.path.join(folder, "plain"), table, status=3)[1]
@@ -212,6 +231,12 @@ def residuals_refused(folder):
     said = sluice("residuals", out, store, status=3)[1]
     check("mode 1 has 4 indices in the store, but 3 in the model: if the store has grown" in said, said)
     check("cannot be combined" in sluice("residuals", out, store, "--csv", "--json", status=2)[1], "two formats")
+    npy(os.path.join(out, "mode-1.npy"), [1e200] * 4, 4, 1)
+    # A relative residual beyond the range of numbers; nothing is listed.
+    sluice("convert", write(folder, "tiny.tns", "1 1 1e-200\n4 4 1\n"), os.path.join(folder, "tiny.slc"), "-q")
+    for options in (("--top", "0", "--by", "relative"), ("--json",)):
+        said = sluice("residuals", out, os.path.join(folder, "tiny.slc"), *options, status=1)[1]
+        check("the sum of squares is inf for the residuals and 1 for the values" in said, said)
     npy(os.path.join(out, "mode-1.npy"), [1e300] * 4, 4, 1)
     npy(os.path.join(out, "mode-2.npy"), [1e300] * 4, 4, 1)
     said = sluice("residuals", out, store, status=1)[1]

@@ -87,6 +87,7 @@ static void format_member(const struct slc_runs_comparison *comparison,
         (void)snprintf(text, bytes, "%" PRIu32, record->iterations);
     } else if (member == REASON && record != NULL && record->reason[0] != '\0') {
         (void)snprintf(text, bytes, "%s", record->reason);
+        slc_text_make_plain(text);
     } else if (member == SCORE && compared->match != NULL) {
         (void)snprintf(text, bytes, "%.4f", compared->match->score);
     }
@@ -123,6 +124,7 @@ static enum slc_status print_rows(struct slc_compared_run *compared,
 
     for (uint64_t k = 0; k < compared->top->counts[mode]; k++) {
         SLC_TRY(slc_run_names_text(slc_compared_names(compared), mode, rows[k].row, name, err));
+        slc_text_make_plain(name);
         printf("%s", k > 0 ? ", " : "");
         if (*name != '\0') {
             printf("%s", name);

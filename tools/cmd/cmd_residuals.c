@@ -168,11 +168,13 @@ static int width_of(const char *text)
     return width;
 }
 
-/* Sets job->name to the name of an index or, if it has none, to the index, counted from 1. */
+/* Sets job->name to the name of an index, without control characters, or, if it has none, to the
+ * index, counted from 1. */
 static enum slc_status
 name_index(struct job *job, unsigned mode, uint64_t index, struct slc_error *err)
 {
     SLC_TRY(slc_run_names_text(&job->names, mode, index, job->name, err));
+    slc_text_make_plain(job->name);
     if (*job->name == '\0') {
         (void)snprintf(job->name, sizeof job->name, "%" PRIu64, index + 1);
     }

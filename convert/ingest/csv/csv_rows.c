@@ -201,11 +201,13 @@ check_missing(const struct slc_csv_part *part, bool *skip, struct slc_error *err
         if (spec->missing == SLC_CSV_MISSING_ERROR ||
             (spec->missing == SLC_CSV_MISSING_NAME && !strings)) {
             (void)wrong_field(part, m, field,
-                              strings ? "a nonempty field; skip omits such rows, name accepts the "
-                                        "empty string as a name"
-                                      : "a nonempty field; skip omits such rows",
+                              spec->missing_fixed
+                                  ? "a nonempty field, as in the table of the store; remove the row"
+                              : strings ? "a nonempty field; skip omits such rows, name accepts "
+                                          "the empty string as a name"
+                                        : "a nonempty field; skip omits such rows",
                               err);
-            slc_error_set_field(err, SLC_FIELD_MISSING);
+            slc_error_set_field(err, spec->missing_fixed ? SLC_FIELD_NONE : SLC_FIELD_MISSING);
             return SLC_ERR_INPUT;
         }
         *field = (struct slc_csv_field){

@@ -51,6 +51,7 @@ struct slc_csv_spec {
     /* true if the first line is not a header; columns are then called 1, 2, .. */
     bool no_header;
     enum slc_csv_missing missing; /* treatment of rows with an empty required field */
+    bool missing_fixed;           /* true if the caller cannot choose `missing` */
     /* Words that are read as empty fields, separated by commas; "" if there are none. */
     char null[SLC_CSV_NAME_BYTES];
     unsigned null_count;
