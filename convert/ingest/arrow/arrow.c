@@ -138,7 +138,8 @@ static enum slc_status set_column(struct slc_arrow *arrow,
 
     *column = (struct slc_arrow_column){
         .name = column_name(arrow, child), .child = child, .coded = schema->dictionary != NULL};
-    enum slc_status status = slc_arrow_type_parse(schema->format, &column->type, &fault);
+    enum slc_status status = slc_arrow_type_check_extension(schema->metadata, &fault);
+    SLC_THEN(status, slc_arrow_type_parse(schema->format, &column->type, &fault));
     if (status == SLC_OK && column->coded) {
         column->codes = column->type;
         status =

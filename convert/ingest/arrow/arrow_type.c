@@ -40,6 +40,15 @@ static const struct {
     {"+r", "run-end encoded: decode it"},
 };
 
+/* Extension types whose storage is not what a CSV of the table has, and what to do. */
+static const struct {
+    const char *name, *advice;
+} extensions[] = {
+    {"pandas.period", "a period: cast it to a timestamp or a string"},
+    {"arrow.uuid", "a UUID in 16 bytes: cast it to a string"},
+    {"arrow.bool8", "a boolean of 8 bits: cast it to bool"},
+};
+
 /* Parses an integer that ends before one of the characters `ends`, of which $ is the end of the
  * text. Returns the position after it; NULL for other text. */
 static const char *parse_number(const char *at, const char *ends, long *number)
@@ -116,4 +125,38 @@ slc_arrow_type_parse(const char *format, struct slc_arrow_type *type, struct slc
         }
     }
     return slc_fail(err, SLC_ERR_INPUT, "its type '%.40s' is not supported: cast it", format);
+}
+
+/* Reads a length and the bytes after it from metadata; returns the position after them. */
+static const char *read_bytes(const char *at, const char **bytes, int32_t *count)
+{
+    memcpy(count, at, sizeof *count);
+    *bytes = at + sizeof *count;
+    return *count > 0 ? *bytes + *count : *bytes;
+}
+
+enum slc_status slc_arrow_type_check_extension(const char *metadata, struct slc_error *err)
+{
+    static const char wanted[] = "ARROW:extension:name";
+    int32_t pairs = 0, key_bytes, value_bytes;
+    const char *key, *value, *at = metadata;
+
+    if (metadata != NULL) {
+        memcpy(&pairs, at, sizeof pairs);
+        at += sizeof pairs;
+    }
+    for (; pairs > 0; pairs--) {
+        at = read_bytes(at, &key, &key_bytes);
+        at = read_bytes(at, &value, &value_bytes);
+        if (key_bytes != sizeof wanted - 1 || memcmp(key, wanted, sizeof wanted - 1) != 0) {
+            continue;
+        }
+        for (size_t i = 0; i < sizeof extensions / sizeof extensions[0]; i++) {
+            if (value_bytes == (int32_t)strlen(extensions[i].name) &&
+                memcmp(value, extensions[i].name, (size_t)value_bytes) == 0) {
+                return slc_fail(err, SLC_ERR_INPUT, "its type is %s", extensions[i].advice);
+            }
+        }
+    }
+    return SLC_OK;
 }

@@ -40,4 +40,9 @@ enum slc_status slc_arrow_type_parse(const char *format,
                                      struct slc_arrow_type *type,
                                      struct slc_error *err) SLC_NODISCARD;
 
+/* Rejects extension types whose stored elements mean something else. `metadata` is that of the
+ * column's schema, or NULL. Errors: SLC_ERR_INPUT. */
+enum slc_status slc_arrow_type_check_extension(const char *metadata,
+                                               struct slc_error *err) SLC_NODISCARD;
+
 #endif

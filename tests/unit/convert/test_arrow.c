@@ -400,6 +400,7 @@ enum fault {
     NEGATIVE_COLUMNS,
     LIST,
     UNKNOWN_TYPE,
+    PERIOD,
     BAD_DECIMAL,
     BAD_UNIT,
     NO_ZONE,
@@ -423,6 +424,16 @@ enum fault {
     FAULTS
 };
 
+/* Metadata of an integer column: two pairs of a key and a value. */
+static const struct {
+    int32_t pairs, key_bytes;
+    char key[4];
+    int32_t value_bytes, name_bytes;
+    char name[20];
+    int32_t extension_bytes;
+    char extension[13];
+} period = {2, 4, "unit", 0, 20, "ARROW:extension:name", 13, "pandas.period"};
+
 /* Sets the fault, and returns a part of the expected message. */
 static const char *make_fault(struct producer *p, enum fault fault)
 {
@@ -432,6 +443,7 @@ static const char *make_fault(struct producer *p, enum fault fault)
                                         [NEGATIVE_COLUMNS] = "has -1 columns",
                                         [LIST] = "column c: its type is a list",
                                         [UNKNOWN_TYPE] = "'?x' is not supported",
+                                        [PERIOD] = "column c: its type is a period",
                                         [BAD_DECIMAL] = "is not supported",
                                         [BAD_UNIT] = "is not supported",
                                         [NO_ZONE] = "no time zone 'Mars/Olympus'",
@@ -463,6 +475,7 @@ static const char *make_fault(struct producer *p, enum fault fault)
     if (fault < sizeof formats / sizeof formats[0] && formats[fault] != NULL) {
         p->column_schema.format = formats[fault];
     }
+    p->column_schema.metadata = fault == PERIOD ? (const char *)&period : NULL;
     p->column_schema.format = fault == NO_FORMAT ? NULL : p->column_schema.format;
     p->schema.format = fault == NO_FORMAT ? NULL : fault == NOT_A_TABLE ? "i" : "+s";
     p->schema.children = fault == NO_CHILDREN ? NULL : p->schema.children;
