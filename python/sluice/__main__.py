@@ -9,7 +9,7 @@ import sys
 from typing import Any, Dict, Optional, Sequence
 
 from ._convert import convert
-from ._errors import SluiceError, UsageError
+from ._errors import InputError, SluiceError, UsageError
 from ._tensor import Tensor
 
 FILE_FORMATS = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather", ".ipc": "feather", ".orc": "orc"}
@@ -24,10 +24,16 @@ def open_table(path: str) -> Any:
     if form is None:
         raise UsageError(f"{path}: expected a file that ends in {', '.join(FILE_FORMATS)}, or a folder of Parquet files; "
                          "the command `sluice convert` reads CSV and tensors")
-    if importlib.util.find_spec("pyarrow") is not None:
-        return importlib.import_module("pyarrow.dataset").dataset(path, format=form)
-    if form == "parquet" and importlib.util.find_spec("duckdb") is not None:
-        return importlib.import_module("duckdb").read_parquet(os.path.join(path, "**", "*.parquet") if folder else path)
+    os.stat(path)  # the error of pyarrow lacks the reason
+    try:
+        if importlib.util.find_spec("pyarrow") is not None:
+            return importlib.import_module("pyarrow.dataset").dataset(path, format=form)
+        if form == "parquet" and importlib.util.find_spec("duckdb") is not None:
+            return importlib.import_module("duckdb").read_parquet(os.path.join(path, "**", "*.parquet") if folder else path)
+    except (ImportError, OSError):
+        raise
+    except Exception as fault:  # each package has its own errors of damaged files
+        raise InputError(f"{path}: {fault}", "input", file=path) from None
     raise UsageError("this needs the Python package pyarrow or, for Parquet, duckdb: pip install pyarrow")
 
 

@@ -62,19 +62,15 @@ class Column:
         self.name = name.encode(errors="surrogateescape")
         self.mask = np.ma.getmaskarray(values) if np.ma.is_masked(values) else None
         array = np.asarray(values)
+        if array.dtype.kind == "T":
+            array = array.astype(object)  # with the missing strings as they are
         if array.ndim != 1:
             raise UsageError(f"column {name!r} has {array.ndim} dimensions; expected one")
         if array.dtype.kind == "M":
-            unit, count = np.datetime_data(array.dtype)
-            if unit in ("Y", "M", "W", "D"):
-                array, self.format = array.astype("datetime64[D]"), b"tdD"
-            elif unit not in UNITS or count != 1:
-                array, self.format = array.astype("datetime64[ns]"), UNITS["ns"]
-            else:
-                self.format = UNITS[unit]
+            array, self.format = self._times(array)
         elif array.dtype.kind == "b":
             self.format = b"b"
-        elif array.dtype.kind in "OSUT":
+        elif array.dtype.kind in "OSU":
             self.format = b"Z"
         else:
             kind = array.dtype.kind + str(array.dtype.itemsize)
@@ -82,6 +78,21 @@ class Column:
             self.format = {**INTEGERS, **FLOATS}.get(kind, f"NumPy {array.dtype}".encode())
             array = array.astype(array.dtype.newbyteorder("="), copy=False)
         self.values = array
+
+    def _times(self, array: np.ndarray) -> Tuple[np.ndarray, bytes]:
+        """Returns times as days, or in a unit of Arrow that holds them exactly, and their format."""
+        unit, _ = np.datetime_data(array.dtype)
+        if unit in ("Y", "M", "W", "D"):
+            found, form, least, most = array.astype("datetime64[D]"), b"tdD", -1 << 31, (1 << 31) - 1
+        else:
+            unit = "s" if unit in ("h", "m") else unit if unit in UNITS else "ns"
+            found, form, least, most = array.astype(f"datetime64[{unit}]"), UNITS[unit], -1 << 63, (1 << 63) - 1
+        counts = found.astype(np.int64)
+        wrong = ~np.isnat(array) & ((found.astype(array.dtype) != array) | (counts < least) | (counts > most))
+        if wrong.any():
+            raise UsageError(f"column {self.name.decode(errors='replace')!r}: the time in row {int(wrong.argmax()) + 1} has no exact "
+                             f"{'date' if form == b'tdD' else 'time in the unit ' + unit}")
+        return found, form
 
     def __len__(self) -> int:
         return len(self.values)
@@ -205,7 +216,7 @@ class _Capsule:
 def is_table(source: Any) -> bool:
     """Returns whether a source of nonzeros is a table: a frame, a relation, a dataset or columns."""
     return isinstance(source, dict) or any(hasattr(source, name) for name in ("__arrow_c_stream__", "to_reader", "scanner")) or (
-        hasattr(source, "columns") and hasattr(source, "to_numpy"))
+        hasattr(source, "to_numpy") and hasattr(source, "columns"))
 
 
 def _names(source: Any) -> List[Any]:
@@ -236,8 +247,11 @@ def table_stream(source: Any, items: Optional[str], value_column: Optional[Any])
     Returns the stream of a table, whose `pointer` is its address. Columns that are not used are
     left out if the source can do this: the name of a used column is part of the items.
     """
-    used = [name for name in _names(source)
+    names = _names(source)
+    used = [name for name in names
             if items is None or str(name) in items.replace('""', '"') or str(name) == str(value_column)]
+    if all(str(name) == str(value_column) for name in used):
+        used = names  # for the message that no column has the name of an item
     if hasattr(source, "scanner"):  # a dataset
         source = source.scanner(columns=used, batch_size=ROWS, batch_readahead=2, fragment_readahead=1)
     if hasattr(source, "to_reader") and not hasattr(source, "__arrow_c_stream__"):
@@ -245,7 +259,7 @@ def table_stream(source: Any, items: Optional[str], value_column: Optional[Any])
     if hasattr(source, "__arrow_c_stream__"):
         try:
             return _Capsule(source.__arrow_c_stream__())
-        except ImportError:  # pandas without pyarrow
+        except (ImportError, TypeError, ValueError):  # pandas without pyarrow, or with columns of objects of several types
             if not hasattr(source, "to_numpy"):
                 raise
     return ColumnStream([Column(str(name), source[name]) for name in used])

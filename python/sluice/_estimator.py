@@ -13,13 +13,13 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 import numpy as np
 
 from ._convert import convert
-from ._errors import InputError, UsageError
+from ._errors import InputError, SluiceError, UsageError
 from ._interop import package
 from ._tensor import Tensor
 
 UNSEEN = ("error", "skip")
 # Options of `fit` for sluice.convert that hold for all tensors of the same kind.
-KEPT = ("columns", "value_column", "delimiter", "header", "missing", "transform", "index_base", "duplicates", "value", "format",
+KEPT = ("columns", "value_column", "delimiter", "header", "missing", "null", "transform", "index_base", "duplicates", "value", "format",
         "temp_folder", "max_temp")
 SHOWN = 5  # number of unseen names in a message
 
@@ -182,9 +182,15 @@ class CPD:
             return self.fit_ if held is None else 1 - held.rmse * held.count ** 0.5 / held.norm
         with self._opened(x, convert) as (tensor, _):
             scores, products, gram = self._scores(tensor, unseen)
-            rows = scores * self.weights_
-            square = tensor.norm ** 2 - 2 * np.sum(rows * products) + np.sum((rows.T @ rows) * gram)
-            return float(1 - max(square, 0.0) ** 0.5 / tensor.norm) if tensor.norm > 0 else 1.0
+            if tensor.norm == 0 and tensor.nnz == 0:
+                return 1.0
+            if not 0 < tensor.norm < np.inf:
+                raise SluiceError(f"{tensor.path}: the norm is {tensor.norm}, too small or too large for a fit; scale the values",
+                                  "numeric", file=tensor.path)
+            # Of norm 1, so that no square overflows or underflows.
+            rows, products = scores / tensor.norm * self.weights_, products / tensor.norm
+            square = 1 - 2 * np.sum(rows * products) + np.sum((rows.T @ rows) * gram)
+            return float(1 - max(square, 0.0) ** 0.5)
 
     def _fitted(self) -> "CPD":
         if not hasattr(self, "result_"):

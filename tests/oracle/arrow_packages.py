@@ -156,10 +156,20 @@ def own_writers(table):
     for name, source in (("pandas with NumPy types", table.to_pandas()), ("pandas without Arrow", OldFrame(table.to_pandas()))):
         sluice.convert(source, path("csv.slc"), columns=items, **options).close()
         same("csv.slc", "x.slc", name)
+    mixed = table.to_pandas().assign(zone=[n if n % 3 else f"zone {n % 7}" for n in range(len(table))])
+    mixed.to_csv(path("own.csv"), index=False)
+    sluice.convert(path("own.csv"), path("csv.slc"), columns="zone,driver", **options).close()
+    sluice.convert(mixed, path("mixed.slc"), columns="zone,driver", **options).close()
+    same("csv.slc", "mixed.slc", "pandas with a column of several types")
     arguments = ["--columns", items, "--value-column", "tip", "-f"]
     subprocess.run([sys.executable, "-m", "sluice", "convert", "t.parquet", "csv.slc", *arguments], check=True, cwd=FOLDER)
     same("csv.slc", "x.slc", "python3 -m sluice convert")
     subprocess.run([sys.executable, "-m", "sluice", "append", "csv.slc", "t.parquet"], check=True, cwd=FOLDER)
+    with open(path("cut.parquet"), "wb") as file:
+        file.write(b"PAR1")
+    for name, status, part in (("cut.parquet", 3, "sluice: cut.parquet: "), ("none.parquet", 5, "No such file")):
+        done = subprocess.run([sys.executable, "-m", "sluice", "append", "csv.slc", name], cwd=FOLDER, capture_output=True, text=True)
+        assert done.returncode == status and part in done.stderr and "Traceback" not in done.stderr, done
     with sluice.Tensor(path("x.slc")) as tensor:
         assert tensor.append(pa.dataset.dataset(path("t.parquet"))), "not appended"
     same("csv.slc", "x.slc", "python3 -m sluice append")

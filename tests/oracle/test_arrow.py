@@ -130,6 +130,24 @@ def gaps(folder):
         found = both(folder, columns, items, missing="skip", value_column="n")
         check(found.shape[0] == 1 and found.nnz == 1, found)
     both(folder, columns, ["who", "k", "when"], missing="name")
+    if hasattr(np, "dtypes") and hasattr(np.dtypes, "StringDType"):
+        texts = np.array(["x", np.nan], np.dtypes.StringDType(na_object=np.nan))
+        found = sluice.convert({"a": texts}, output, missing="name")
+        check(list(found.labels(0)) == ["x", ""], list(found.labels(0)))
+
+
+def times(folder):
+    """Times in units that Arrow does not have; times that its units cannot hold are errors."""
+    output = os.path.join(folder, "t.slc")
+    for unit, given, want in (("h", ["3000-01-01T05", "1600-05-05T07"], ["3000-01-01 05:00:00", "1600-05-05 07:00:00"]),
+                              ("m", ["2900-01-01T05:01", "NaT"], ["2900-01-01 05:01:00", ""]),
+                              ("10s", [3, 4], ["1970-01-01 00:00:30", "1970-01-01 00:00:40"]),
+                              ("ps", [3000, 0], ["1970-01-01 00:00:00.000000003", "1970-01-01 00:00:00"]),
+                              ("M", ["5000-02", "NaT"], ["5000-02-01", ""])):
+        found = sluice.convert({"when": np.array(given, f"M8[{unit}]")}, output, missing="name", overwrite=True)
+        check(list(found.labels(0)) == want, (unit, list(found.labels(0))))
+    for unit, given in (("D", [0, 3 << 30]), ("Y", [0, 1 << 40]), ("h", [0, 1 << 60]), ("ps", [0, 1234])):
+        fails(sluice.UsageError, "the time in row 2 has no exact", sluice.convert, {"when": np.array(given, f"M8[{unit}]")}, output)
 
 
 def grown(folder):
@@ -160,6 +178,7 @@ def names(folder):
     listed = sluice.convert(columns, os.path.join(folder, "l.slc"), columns=["hour(e)", "a, b"])
     check(listed.titles == ('"hour(e)"', '"a, b"') and list(listed.labels(0)) == ["3", "4"], listed.titles)
     fails(sluice.UsageError, "more than 16 columns", sluice.convert, {str(i): [1] for i in range(17)}, os.path.join(folder, "m.slc"))
+    fails(sluice.UsageError, "no column 'z' among the 4 columns", sluice.convert, columns, os.path.join(folder, "m.slc"), columns="z", value_column=5)
     fails(sluice.UsageError, "no column 'e'", sluice.convert, columns, os.path.join(folder, "m.slc"), columns="hour(e)")
 
 
@@ -242,6 +261,7 @@ run([
     ("columns of every type", types),
     ("many rows, threads and pieces", many_rows),
     ("nulls", gaps),
+    ("times in other units", times),
     ("tables are appended", grown),
     ("names of columns", names),
     ("errors", faults),

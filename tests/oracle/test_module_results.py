@@ -251,6 +251,13 @@ def scores(folder):
         check(model.score() == model.fit_ == model.result_.fit and model.score(stores[0]) >= model.fit_ - 1e-12, model.score())
         again = sluice.CPD(rank=4, mode=mode, iters=15, tol=0, seed=2, memory="1GiB")
         check(np.allclose(again.fit_transform(stores[0]), model.transform(stores[0]), rtol=1e-9), "fit_transform")
+    # Squares of the values overflow or underflow.
+    for power in (-250, 250):
+        scaled = sluice.convert(list(np.nonzero(new)), os.path.join(folder, f"{power}.slc"), np.ldexp(new[np.nonzero(new)], power), shape=new.shape)
+        check(abs(model.score(scaled) - model.score(stores[1])) < 1e-12, f"{model.score(scaled)} and {model.score(stores[1])}")
+    for value in (1e-200, 1e200):
+        fault = fails(sluice.SluiceError, "too small or too large for a fit", model.score, [[0], [0], [0]], values=[value])
+        check(fault.status == "numeric", fault.status)
     # Other numbers of slices, a store's path, and a model whose components are the same.
     part = stores[1].slice(os.path.join(folder, "part.slc"), {2: slice(3, 5)})
     check(np.allclose(model.transform(part.path), got[3:5], rtol=1e-12, atol=1e-14), "two slices")
@@ -341,6 +348,10 @@ def habits(folder):
     matrix = np.zeros((1, 5))
     matrix[0, [list(model.names_[1]).index(name) for name in ("w1", "w4")]] = (2, 1)
     check(np.allclose(model.transform(table), least_squares(model, matrix), rtol=1e-10) and model.row_names_ == ["new"], "a new row")
+    with open(table, "w") as file:
+        file.write("who,what\nu1,w1\nNA,w2\nu2,w2\n")
+    gaps = sluice.CPD(rank=1, iters=2).fit(table, columns="who,what", missing="skip", null="NA")
+    check(gaps.shape_ == (2, 2) and gaps.transform(table).shape == (2, 1), f"null words are names: {gaps.row_names_}")
     if importlib.util.find_spec("scipy"):
         import scipy.sparse
 
