@@ -90,13 +90,13 @@ void slc_congruence_add(struct slc_congruence *congruence,
     congruence->modes++;
 }
 
-/* Returns the similarity of two weights: 1 if they are equal, close to 0 if their ratio is
- * large. */
+/* Returns the similarity of the magnitudes of two weights: 1 if they are equal, close to 0 if their
+ * ratio is large. A sign can move between the weight and a column, so it does not count. */
 static double weight_similarity(double one, double two)
 {
-    const double most = fmax(fabs(one), fabs(two));
+    const double most = fmax(fabs(one), fabs(two)), least = fmin(fabs(one), fabs(two));
 
-    return most > 0.0 && isfinite(most) ? fmax(0.0, 1.0 - fabs(one - two) / most) : 0.0;
+    return most > 0.0 && isfinite(most) ? 1.0 - (most - least) / most : 0.0;
 }
 
 enum slc_status slc_congruence_score(struct slc_congruence *congruence,

@@ -146,6 +146,9 @@ static void the_same_but_for_order_and_signs_is_one(void)
     for (uint32_t r = 0; r < RANK; r++) {
         CU_ASSERT_EQUAL(match[r], (r + 2) % RANK);
     }
+    /* The sign of a weight does not count either. */
+    moved.lambda[1] = -moved.lambda[1];
+    CU_ASSERT_DOUBLE_EQUAL(score(&model, &moved, NULL), 1.0, 1e-14);
     /* Half the weight of a component halves its contribution. */
     moved.lambda[0] *= 2.0;
     CU_ASSERT_DOUBLE_EQUAL(score(&model, &moved, NULL), 1.0 - 0.5 / RANK, 1e-14);
