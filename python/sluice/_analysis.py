@@ -12,7 +12,7 @@ from . import _structs as c
 from ._errors import UsageError
 from ._library import LIB, Progress, Run, options, path_bytes, size
 from ._options import IOS, PathLike, choose
-from ._result import Result
+from ._result import Result, load_result
 from ._tensor import Tensor
 
 SCORES = {"absolute": 0, "relative": 1, "above": 2, "below": 3}
@@ -82,7 +82,7 @@ def residuals(run: Union[Result, PathLike], store: Union[None, Tensor, PathLike]
     Computes the residuals of a model at the nonzeros of a store, in bounded memory.
 
     run      a Result, or the folder of a run
-    store    a Tensor or the path of a store; None: the store of the Result
+    store    a Tensor or the path of a store; None: the store of the run
     top      number of nonzeros to list
     by       score, largest first: "absolute" (|residual|), "relative" (|residual / value|), "above"
              (only values above the model) or "below" (only values below the model)
@@ -93,6 +93,8 @@ def residuals(run: Union[Result, PathLike], store: Union[None, Tensor, PathLike]
     >>> len(found.nonzeros), sorted(found.quantiles)
     (5, [0.5, 0.9, 0.99, 0.999])
     """
+    if store is None and not isinstance(run, Result):
+        run = load_result(run)
     where = store if store is not None else run.store if isinstance(run, Result) else None
     if where is None:
         raise UsageError("the record of the run does not state its store: pass the store")

@@ -257,10 +257,10 @@ class CPD:
         if tensor.order != len(self.factors_):
             raise UsageError(f"{tensor.path} has {tensor.order} modes; the fitted tensor has {len(self.factors_)}")
         gram = np.ones((len(self.weights_), len(self.weights_)))
-        factors: List[Optional[np.ndarray]] = []
+        factors: List[np.ndarray] = []
         for mode, factor in enumerate(self.factors_):
             if mode == self.mode:
-                factors.append(None)
+                factors.append(factor)  # ignored, except for the rank of a single mode
                 continue
             rows = self._matched(tensor, mode, unseen)
             same = len(rows) == len(factor) and np.array_equal(rows, np.arange(len(rows)))

@@ -446,6 +446,8 @@ def anomalies(folder):
         check({str(q): x for q, x in got.quantiles.items()} == want["quantiles"], (got.quantiles, want))
     check(sluice.residuals(mapped, top=1, quantiles=[0, 1]).quantiles == {0: np.abs(values - model).min(), 1: got.largest}, "extremes")
     check(got.nonzeros[0].names == (None,) * 3, got.nonzeros[0])
+    check(sluice.residuals(out).norm == got.norm, "the store that run.json names")
+    os.rename(os.path.join(out, "run.json"), os.path.join(folder, "run.json"))
     fails(sluice.UsageError, "pass the store", sluice.residuals, out)
     fails(sluice.UsageError, "by 'most'", sluice.residuals, mapped, by="most")
     fails(sluice.UsageError, "quantile 1.5", sluice.residuals, mapped, quantiles=[1.5])

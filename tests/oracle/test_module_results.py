@@ -251,6 +251,8 @@ def scores(folder):
         check(model.score() == model.fit_ == model.result_.fit and model.score(stores[0]) >= model.fit_ - 1e-12, model.score())
         again = sluice.CPD(rank=4, mode=mode, iters=15, tol=0, seed=2, memory="1GiB")
         check(np.allclose(again.fit_transform(stores[0]), model.transform(stores[0]), rtol=1e-9), "fit_transform")
+    alone = sluice.CPD(rank=2, iters=3).fit([np.arange(3)], values=[5.0, 2, 1])
+    check(np.allclose((alone.transform([np.arange(2)], values=[3.0, 4]) * alone.weights_).sum(axis=1), [3, 4]), "a single mode")
     # Squares of the values overflow or underflow.
     for power in (-250, 250):
         scaled = sluice.convert(list(np.nonzero(new)), os.path.join(folder, f"{power}.slc"), np.ldexp(new[np.nonzero(new)], power), shape=new.shape)
