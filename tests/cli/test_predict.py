@@ -222,7 +222,7 @@ def residuals_refused(folder):
     got = json.loads(sluice("residuals", out, store, "--json")[0])
     check(got["nnz"] == 0 and got["norm"] == 0 and got["nonzeros"] == [] and got["quantiles"]["0.5"] == 0, got)
     said = sluice("residuals", out, status=3)[1]
-    check("name the store" in said, said)
+    check("specify the store" in said, said)
     text = write(folder, "t.tns", "1 1 2000\n3 4 2472.5\n")
     sluice("convert", text, store, "-q", "-f")
     said = sluice("residuals", out, store)[0]
