@@ -8,7 +8,9 @@
 #include "storage/model/run_folder.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -286,6 +288,60 @@ enum sluice_status sluice_model_get_factor(const struct sluice_model *model,
 const char *sluice_model_record(const struct sluice_model *model)
 {
     return model != NULL ? model->record : NULL;
+}
+
+/* Returns a recorded number; NaN for null and for a member that is missing. */
+static double recorded_number(const json_t *value)
+{
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+static void read_diagnosis(const json_t *recorded, struct sluice_diagnosis *diagnosis)
+{
+    const json_t *pair = json_object_get(recorded, "cancelling");
+    const json_t *notes = json_object_get(recorded, "notes");
+
+    diagnosis->smallest_congruence =
+        recorded_number(json_object_get(recorded, "smallest_congruence"));
+    for (unsigned n = 0; n < SLUICE_MAX_ORDER; n++) {
+        diagnosis->condition[n] =
+            recorded_number(json_array_get(json_object_get(recorded, "condition"), n));
+    }
+    diagnosis->cancels = json_array_size(pair) == 2;
+    for (unsigned k = 0; k < 2 && diagnosis->cancels; k++) {
+        diagnosis->cancelling[k] = (uint32_t)(json_integer_value(json_array_get(pair, k)) - 1);
+    }
+    diagnosis->fit_rising = json_is_true(json_object_get(recorded, "fit_rising"));
+    diagnosis->heldout_no_better_than_zeros =
+        json_is_true(json_object_get(recorded, "heldout_no_better_than_zeros"));
+    for (size_t i = 0; i < json_array_size(notes) && i < SLUICE_MAX_NOTES; i++) {
+        const char *text = json_string_value(json_array_get(notes, i));
+
+        (void)snprintf(diagnosis->notes[diagnosis->note_count++], sizeof diagnosis->notes[0], "%s",
+                       text != NULL ? text : "");
+    }
+}
+
+enum sluice_status sluice_model_get_diagnosis(const struct sluice_model *model,
+                                              struct sluice_diagnosis *diagnosis,
+                                              struct sluice_error *ret_err)
+{
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"model", model}, {"diagnosis", diagnosis});
+    struct sluice_diagnosis known = {.note_count = 0};
+    enum slc_status status = api_check_report(diagnosis, "sluice_diagnosis", err);
+    json_t *record = NULL;
+
+    if (status == SLC_OK && model->record != NULL) {
+        record = json_loads(model->record, 0, NULL);
+        /* The text was parsed when the record was made or loaded. */
+        status = slc_check_memory(record != NULL, err, "for the record of a run");
+    }
+    read_diagnosis(json_object_get(record, "diagnosis"), &known);
+    SLC_THEN(status, API_FILL_REPORT(sluice_diagnosis, diagnosis, &known, err));
+    json_decref(record);
+    return api_return(status, err, ret_err);
 }
 
 struct slc_model_view api_model_view(const struct sluice_model *model)

@@ -113,6 +113,37 @@ SLUICE_API enum sluice_status sluice_model_get_factor(const struct sluice_model 
  * Ownership: the text is valid until the model is destroyed. Cost: constant. */
 SLUICE_API const char *sluice_model_record(const struct sluice_model *model);
 
+enum { SLUICE_MAX_NOTES = 4 };
+
+/* Diagnosis of the model of a CP decomposition: properties that may make the model unreliable. For
+ * a model without a record, and for a run without iterations, numbers are NaN, and flags and
+ * counts are 0. */
+struct sluice_diagnosis {
+    uint64_t struct_bytes;
+    /* The smallest congruence of two components: the product over modes of the cosine of their
+     * columns. 1 for a single component. */
+    double smallest_congruence;
+    uint32_t cancels;       /* if not 0, the components `cancelling` nearly cancel each other */
+    uint32_t cancelling[2]; /* numbers of components, from 0 */
+    uint32_t fit_rising;    /* if not 0, the run ended while the fit may still have been rising */
+    /* condition number of each factor without its zero columns; NaN if the factor has fewer rows
+     * than columns */
+    double condition[SLUICE_MAX_ORDER];
+    /* if not 0, the error on held-out nonzeros is no better than that of all zeros */
+    uint32_t heldout_no_better_than_zeros;
+    uint32_t note_count;
+    /* what a user should know before using the model: sentences without full stop, in which modes
+     * and components count from 1 */
+    char notes[SLUICE_MAX_NOTES][320];
+};
+
+/* Reads the diagnosis from the record of a model (`diagnosis` in run.json).
+ * Errors: SLUICE_ERR_USAGE for a wrong struct_bytes, SLUICE_ERR_MEMORY. On error, `diagnosis` is
+ * unchanged. Cost: parses the record. */
+SLUICE_API enum sluice_status sluice_model_get_diagnosis(const struct sluice_model *model,
+                                                         struct sluice_diagnosis *diagnosis,
+                                                         struct sluice_error *err);
+
 /* Format of a saved or exported model. */
 enum sluice_model_form {
     SLUICE_MODEL_AUTO,    /* for exports: chosen by the suffix of the output, .mat or .ktensor */

@@ -18,13 +18,13 @@ from ._convert import convert, generate
 from ._errors import BudgetError, InputError, Interrupted, SluiceError, StorageError, UsageError
 from ._library import version
 from ._estimator import CPD
-from ._result import Holdout, Iteration, Prediction, Result, Row
+from ._result import Diagnosis, Holdout, Iteration, Prediction, Result, Row
 from ._sweep import Sweep, SweepRank, SweepRun, load
 from ._stored import Layout, StoreInfo
 from ._tensor import Tensor, open
 
-__all__ = ["BudgetError", "CPD", "Comparison", "Holdout", "InputError", "Interrupted", "Iteration", "Layout", "Match",
-           "Prediction", "Residual", "Residuals", "Result", "Row", "SluiceError", "StorageError", "StoreInfo",
+__all__ = ["BudgetError", "CPD", "Comparison", "Diagnosis", "Holdout", "InputError", "Interrupted", "Iteration", "Layout",
+           "Match", "Prediction", "Residual", "Residuals", "Result", "Row", "SluiceError", "StorageError", "StoreInfo",
            "Sweep", "SweepRank", "SweepRun", "Tensor", "UsageError", "compare", "convert", "generate", "load", "open",
            "residuals", "version"]
 __version__ = "0.1.0"

@@ -77,6 +77,31 @@ class Prediction:
     mae: Optional[float]
     largest: Optional[float]
     norm: Optional[float]
+    unknown: int = 0
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """
+    Properties of the model of a run that may make it unreliable; modes and components count from 0.
+
+    `congruence` is the smallest congruence of two components (the product over modes of the cosine
+    of their columns), and `cancelling` are these components if they nearly cancel each other, or
+    None. `condition` has the condition number of each factor, or None for a factor with fewer rows
+    than columns. `fit_rising` is True if the fit may still have been rising when the run ended, and
+    `no_better_than_zeros` if the held-out error is no better than that of all zeros.
+
+    >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
+    >>> found = t.cpd(3, 10, tol=0).diagnosis
+    >>> found.cancelling, len(found.condition)
+    (None, 3)
+    """
+
+    congruence: float
+    cancelling: Optional[Tuple[int, int]]
+    condition: Tuple[Optional[float], ...]
+    fit_rising: bool
+    no_better_than_zeros: bool
 
 
 @dataclass(frozen=True)
@@ -151,6 +176,8 @@ class Result:
     folder             folder of the factors, or None
     store              path of the factorized store
     record             record of the run, as in run.json, or None
+    diagnosis          properties that may make the model unreliable, or None
+    notes              what to know before using the model: a list of sentences
 
     >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
     >>> r = t.cpd(3, 10, tol=0)
@@ -202,6 +229,31 @@ class Result:
         0
         """
         return None if self._record is None else json.loads(self._record)
+
+    @property
+    def diagnosis(self) -> Optional[Diagnosis]:
+        """
+        The diagnosis of the model; None without a record or without iterations.
+
+        >>> r.diagnosis.cancelling is None
+        True
+        """
+        found = (self.record or {}).get("diagnosis")
+        if found is None:
+            return None
+        first, second = found["cancelling"] or (0, 0)
+        return Diagnosis(found["smallest_congruence"], (first - 1, second - 1) if first > 0 else None,
+                         tuple(found["condition"]), found["fit_rising"], found["heldout_no_better_than_zeros"])
+
+    @property
+    def notes(self) -> List[str]:
+        """
+        What to know before using the model, as sentences without full stop; modes and components count from 1.
+
+        >>> t.cpd(3, 1).notes
+        ['stopped while the fit may still be rising: try more iterations']
+        """
+        return ((self.record or {}).get("diagnosis") or {}).get("notes", [])
 
     def _read_record(self) -> None:
         """Sets what only the record of a loaded run knows."""

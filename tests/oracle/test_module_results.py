@@ -429,6 +429,27 @@ def shown(folder):
         check(list(frame["fit"]) == [run.fit for run in sweep.runs] and list(frame.columns)[:2] == ["rank", "seed"], frame)
 
 
+def diagnosed(folder):
+    """The diagnosis has the numbers of the record, with components counted from 0; notes are sentences."""
+    generator = np.random.default_rng(3)
+    a, b = np.linalg.qr(generator.standard_normal((10, 2)))[0].T
+    border = sum(np.einsum("i,j,k->ijk", *which) for which in ((a, a, b), (a, b, a), (b, a, a)))
+    tensor = sluice.convert(list(np.nonzero(border)), os.path.join(folder, "border.slc"), border[border != 0], shape=border.shape)
+    made = tensor.cpd(2, 1000, tol=0, output=os.path.join(folder, "border"))
+    found = made.diagnosis
+    congruence = np.prod([factor[:, 0] @ factor[:, 1] for factor in made.factors])
+    check(found.cancelling == (0, 1) and abs(found.congruence - congruence) < 1e-12 and congruence < -0.95, (found, congruence))
+    check(np.allclose(found.condition, [np.linalg.cond(factor) for factor in made.factors], rtol=1e-6), found)
+    check(made.notes == made.record["diagnosis"]["notes"] and "components 1 and 2 nearly cancel" in made.notes[0], made.notes)
+    again = sluice.load(os.path.join(folder, "border"))
+    check((again.diagnosis, again.notes) == (found, made.notes) and isinstance(found.fit_rising, bool), again.diagnosis)
+    single = tensor.cpd(1, 200)
+    check(single.diagnosis.cancelling is None and single.diagnosis.congruence == 1 and single.notes == [], single.diagnosis)
+    made.export(os.path.join(folder, "m.ktensor"))
+    bare = sluice.load(os.path.join(folder, "m.ktensor"))
+    check(bare.diagnosis is None and bare.notes == [], bare.diagnosis)
+
+
 def plots(folder):
     need("matplotlib")
     import matplotlib
@@ -478,6 +499,7 @@ run([
     ("exported files and models are read back", read_back),
     ("runs, sweeps and files are loaded", loaded),
     ("results and sweeps have short texts and HTML", shown),
+    ("a diagnosis has the numbers of NumPy", diagnosed),
     ("plots have the values of the factors", plots),
     ("indices of names", indices_of_names),
     ("scores are the solution of least squares", scores),

@@ -281,6 +281,63 @@ static void check_text(const char *path, const char *const *wanted)
     free(text);
 }
 
+/* Returns the cosine of columns r and s. */
+static double cosine(const double *factor, uint64_t rows, unsigned r, unsigned s)
+{
+    double rr = 0, ss = 0, rs = 0;
+
+    for (uint64_t i = 0; i < rows; i++) {
+        rr += factor[i * RANK + r] * factor[i * RANK + r];
+        ss += factor[i * RANK + s] * factor[i * RANK + s];
+        rs += factor[i * RANK + r] * factor[i * RANK + s];
+    }
+    return rs / sqrt(rr * ss);
+}
+
+/* The diagnosis of a loaded model is that of its factors and of its record. */
+static void check_diagnosis(const struct sluice_model *model)
+{
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_diagnosis found = {.struct_bytes = sizeof found};
+    struct sluice_model_info info = {.struct_bytes = sizeof info};
+    double products[RANK][RANK], least = 1;
+
+    API_OK(sluice_model_get_info(model, &info, &err), &err);
+    API_OK(sluice_model_get_diagnosis(model, &found, &err), &err);
+    for (unsigned n = 0; n < info.order; n++) {
+        double *factor = malloc(info.dims[n] * RANK * sizeof *factor);
+
+        CU_ASSERT_PTR_NOT_NULL_FATAL(factor);
+        API_OK(sluice_model_get_factor(model, n, factor, info.dims[n] * RANK, &err), &err);
+        for (unsigned r = 0; r < RANK; r++) {
+            for (unsigned s = 0; s < RANK; s++) {
+                products[r][s] = (n == 0 ? 1 : products[r][s]) * cosine(factor, info.dims[n], r, s);
+                least = n + 1 == info.order ? fmin(least, products[r][s]) : least;
+            }
+        }
+        free(factor);
+        CU_ASSERT_TRUE(found.condition[n] >= 1);
+    }
+    CU_ASSERT_TRUE(isnan(found.condition[info.order]));
+    CU_ASSERT_DOUBLE_EQUAL(found.smallest_congruence, least, 1e-12);
+    CU_ASSERT_EQUAL(found.cancels, least < -0.95);
+    CU_ASSERT_EQUAL(found.heldout_no_better_than_zeros,
+                    strstr(sluice_model_record(model), "\"heldout_no_better_than_zeros\": true") !=
+                        NULL);
+    CU_ASSERT_EQUAL(found.fit_rising,
+                    strstr(sluice_model_record(model), "\"fit_rising\": true") != NULL);
+    CU_ASSERT_TRUE(found.note_count >= found.heldout_no_better_than_zeros &&
+                   found.note_count <= SLUICE_MAX_NOTES);
+    for (unsigned i = 0; i < found.note_count; i++) {
+        CU_ASSERT_PTR_NOT_NULL(strstr(sluice_model_record(model), found.notes[i]));
+    }
+    found.struct_bytes = 0;
+    api_clear(&err);
+    API_FAILS(sluice_model_get_diagnosis(model, &found, &err), SLUICE_ERR_USAGE, &err,
+              "sluice_diagnosis");
+    api_clear(&err);
+}
+
 /* A run that was stopped and resumed has the record of all its iterations, like the command's; the
  * record is saved and loaded with the factors, and pages are made from it. */
 static void records_runs(void)
@@ -297,6 +354,7 @@ static void records_runs(void)
     struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_cpd_options options = {.struct_bytes = sizeof options};
     struct sluice_report_options report = {.struct_bytes = sizeof report};
+    struct sluice_diagnosis diagnosis = {.struct_bytes = sizeof diagnosis};
     struct sluice_store *store = made_store(slc_test_folder());
     struct sluice_model *model = NULL, *loaded = NULL, *numbers = NULL;
     struct watch watch = {.first = 1, .stop_after = STOP_AFTER};
@@ -345,8 +403,12 @@ static void records_runs(void)
 
     API_OK(sluice_model_load(NULL, folder, &loaded, &err), &err);
     CU_ASSERT_STRING_EQUAL(sluice_model_record(loaded), sluice_model_record(model));
+    check_diagnosis(loaded);
     API_OK(sluice_model_create(2, dims, 1, NULL, ones, &numbers, &err), &err);
     CU_ASSERT_PTR_NULL(sluice_model_record(numbers));
+    API_OK(sluice_model_get_diagnosis(numbers, &diagnosis, &err), &err);
+    CU_ASSERT_TRUE(isnan(diagnosis.smallest_congruence) && isnan(diagnosis.condition[0]));
+    CU_ASSERT_EQUAL(diagnosis.note_count, 0);
     report.run.memory_bytes = 0;
     API_OK(sluice_model_report(numbers, html, &report, &err), &err);
     check_text(html, factors);

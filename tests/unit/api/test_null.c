@@ -160,6 +160,7 @@ static void models(void)
 {
     struct sluice_model *made = NULL;
     struct sluice_model_info info;
+    struct sluice_diagnosis diagnosis;
     const char *out = out_path("n");
 
     NULL_IS_REFUSED("dims", sluice_model_create(2, NULL, 2, numbers, arrays, &made, &err));
@@ -170,6 +171,9 @@ static void models(void)
     FRESH(info);
     NULL_IS_REFUSED("model", sluice_model_get_info(NULL, &info, &err));
     NULL_IS_REFUSED("info", sluice_model_get_info(model, NULL, &err));
+    FRESH(diagnosis);
+    NULL_IS_REFUSED("model", sluice_model_get_diagnosis(NULL, &diagnosis, &err));
+    NULL_IS_REFUSED("diagnosis", sluice_model_get_diagnosis(model, NULL, &err));
     NULL_IS_REFUSED("model", sluice_model_get_weights(NULL, numbers, 2, &err));
     NULL_IS_REFUSED("weights", sluice_model_get_weights(model, NULL, 2, &err));
     NULL_IS_REFUSED("model", sluice_model_get_factor(NULL, 0, numbers, 4, &err));
