@@ -1,6 +1,8 @@
 /* Public functions that compute values of a model. */
 #include "engine/product/predict.h"
 #include "api/call.h"
+#include "base/memory/memory.h"
+#include "engine/product/predict_source.h"
 #include "sluice/experimental.h"
 
 #include <string.h>
@@ -51,6 +53,54 @@ static enum slc_status read_text(struct sluice_predict_text_options *known,
     return SLC_OK;
 }
 
+/* Describes a model as the folder from which it may come. */
+static enum slc_status describe_model(const struct sluice_model *model,
+                                      const struct slc_model_view *view,
+                                      struct slc_run_folder *run,
+                                      struct slc_error *err)
+{
+    slc_run_folder_of_model(view, run);
+    run->recorded = model->record != NULL;
+    return model->record == NULL
+               ? SLC_OK
+               : slc_run_record_parse(model->record, strlen(model->record), &run->record, err);
+}
+
+/* Opens the input if it is a store or a table, and computes the values. */
+static enum slc_status predict_rows(const struct sluice_model *model,
+                                    const struct sluice_predict_text_options *known,
+                                    const struct api_run *run,
+                                    struct slc_predict_options *predict,
+                                    struct slc_predict_report *made,
+                                    struct slc_error *err)
+{
+    const struct slc_predict_coords_options options = {.store = known->store,
+                                                       .columns = known->columns,
+                                                       .value = known->value_column,
+                                                       .memory_bytes = api_run_memory(run)};
+    struct slc_predict_coords *coords = slc_calloc(1, sizeof *coords);
+    struct slc_run_folder *folder = slc_calloc(1, sizeof *folder);
+    enum slc_status status =
+        slc_check_memory(coords != NULL && folder != NULL, err, "for the coordinates");
+
+    SLC_THEN(status, describe_model(model, predict->model, folder, err));
+    SLC_THEN(status, slc_predict_coords_open(coords, &options, folder, predict, err));
+    if (status == SLC_OK) {
+        const uint64_t need = slc_predict_coords_bytes(coords);
+
+        coords->table.memory_bytes = SLC_PREDICT_TABLE_BYTES + options.memory_bytes - need;
+        status = need > options.memory_bytes ? slc_fail_budget(err, options.memory_bytes, need,
+                                                               "reading %s", predict->input)
+                                             : slc_predict(predict, made, err);
+    }
+    if (coords != NULL) {
+        slc_predict_coords_close(coords);
+    }
+    slc_free(folder);
+    slc_free(coords);
+    return status;
+}
+
 enum sluice_status sluice_predict_text(const struct sluice_model *model,
                                        const char *input,
                                        const char *output,
@@ -84,7 +134,7 @@ enum sluice_status sluice_predict_text(const struct sluice_model *model,
     predict.stop = run.stop.flag;
     predict.progress = api_run_progress(&run);
     predict.context = &run;
-    status = slc_predict(&predict, &made, err);
+    status = predict_rows(model, &known, &run, &predict, &made, err);
     if (status == SLC_OK) {
         filled.dialect = (enum sluice_dialect)made.dialect;
         filled.index_base = made.index_base;
@@ -94,6 +144,7 @@ enum sluice_status sluice_predict_text(const struct sluice_model *model,
         filled.mae = made.mae;
         filled.largest = made.largest;
         filled.values_norm = made.values_norm;
+        filled.unknown = made.unknown;
         status = API_FILL_REPORT(sluice_predict_report, report, &filled, err);
     }
     return api_return(status, err, ret_err);

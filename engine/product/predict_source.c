@@ -2,6 +2,7 @@
  * value, which parsing copies. */
 #include "engine/product/predict_source.h"
 
+#include "base/error/log.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "convert/ingest/csv/csv_remember.h"
@@ -270,12 +271,13 @@ set_columns(struct slc_csv_spec *spec, bool recorded, const char *columns, struc
     return status;
 }
 
-enum slc_status slc_predict_table_set(struct slc_predict_table *table,
-                                      const char *store,
-                                      const struct slc_manifest *manifest,
-                                      const char *columns,
-                                      const char *value,
-                                      struct slc_error *err)
+/* Prepares to read a table with the columns that the store of the model records. */
+static enum slc_status set_table(struct slc_predict_table *table,
+                                 const char *store,
+                                 const struct slc_manifest *manifest,
+                                 const char *columns,
+                                 const char *value,
+                                 struct slc_error *err)
 {
     const bool recorded = manifest->origin.table[0] != '\0';
 
@@ -309,4 +311,71 @@ enum slc_status slc_predict_table_set(struct slc_predict_table *table,
         (void)strcpy(table->spec.value, value);
     }
     return SLC_OK;
+}
+
+static enum slc_status open_table(struct slc_predict_coords *coords,
+                                  const struct slc_predict_coords_options *options,
+                                  const struct slc_run_folder *run,
+                                  struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+
+    if (options->store != NULL) {
+        coords->store_path = slc_strdup(options->store);
+        SLC_TRY(slc_check_memory(coords->store_path != NULL, err, "for a path"));
+    } else {
+        SLC_TRY(slc_run_store_find(files, run, &coords->store_path, err));
+    }
+    SLC_TRY(slc_manifest_read(files, coords->store_path, &coords->manifest, err));
+    SLC_TRY(set_table(&coords->table, coords->store_path, &coords->manifest, options->columns,
+                      options->value, err));
+    if (coords->table.scaled && coords->table.spec.value[0] != '\0') {
+        slc_log(SLC_LOG_NOTE,
+                "the model is of transformed values (%s), so the values of the table are not "
+                "compared with it",
+                coords->manifest.origin.transforms);
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_predict_coords_open(struct slc_predict_coords *coords,
+                                        const struct slc_predict_coords_options *options,
+                                        const struct slc_run_folder *run,
+                                        struct slc_predict_options *predict,
+                                        struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    const char *input = predict->input, *store = input;
+    struct slc_file_stat stat;
+
+    if (strcmp(input, "-") != 0 && files->stat_path(files->self, input, &stat) >= 0 &&
+        stat.kind == 'd') {
+        SLC_TRY(slc_store_open_within(files, input, options->memory_bytes, &coords->store, err));
+        coords->store_open = true;
+        predict->store = &coords->store;
+        files = coords->store.files;
+    } else if (options->columns != NULL || options->value != NULL || slc_csv_is_name(input)) {
+        SLC_TRY(open_table(coords, options, run, err));
+        store = coords->store_path;
+        predict->table = &coords->table;
+    } else {
+        return SLC_OK;
+    }
+    SLC_TRY(slc_run_names_open(files, run, store, &coords->names, err));
+    predict->names = coords->names.names;
+    return SLC_OK;
+}
+
+void slc_predict_coords_close(struct slc_predict_coords *coords)
+{
+    slc_run_names_close(&coords->names);
+    slc_store_close(&coords->store);
+    slc_free(coords->store_path);
+}
+
+uint64_t slc_predict_coords_bytes(const struct slc_predict_coords *coords)
+{
+    return slc_run_names_bytes(&coords->names) +
+           (coords->store_open ? slc_store_source_bytes(&coords->store) : 0) +
+           (coords->store_path != NULL ? SLC_PREDICT_TABLE_BYTES : 0);
 }

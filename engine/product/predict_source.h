@@ -5,7 +5,10 @@
 
 #include "convert/ingest/csv/csv.h"
 #include "convert/ingest/input/row_source.h"
+#include "engine/product/predict.h"
 #include "storage/manifest/store.h"
+#include "storage/model/run_folder.h"
+#include "storage/model/run_names.h"
 
 /* Opens the nonzeros of a store as a row source, in the order of the `blco` layout, with indices of
  * the input from 0. Fills in the header. Memory: slc_store_source_bytes. Ownership: release with
@@ -25,16 +28,44 @@ struct slc_predict_table {
     uint64_t memory_bytes;  /* memory for dictionaries and for reading */
 };
 
-/* Prepares to read a table with the columns that the store of the model records. `columns` and
- * `value` replace the recorded names of columns, or are NULL; "" as `value`: the table has no
- * values. `store` and `manifest` are borrowed. Errors: SLC_ERR_INPUT if the store has no recorded
- * columns and `columns` is NULL; SLC_ERR_USAGE if the rules of `columns` differ from the recorded
- * ones; those of slc_csv_spec_parse. */
-enum slc_status slc_predict_table_set(struct slc_predict_table *table,
-                                      const char *store,
-                                      const struct slc_manifest *manifest,
-                                      const char *columns,
-                                      const char *value,
-                                      struct slc_error *err) SLC_NODISCARD;
+/* Coordinates that are not text with indices: the nonzeros of a store, or a table with the columns
+ * and names of a store. */
+struct slc_predict_coords {
+    struct slc_store store; /* open if the coordinates are a store */
+    bool store_open;
+    struct slc_manifest manifest; /* of the store of the model, if the coordinates are a table */
+    char *store_path;             /* path of that store */
+    struct slc_predict_table table;
+    struct slc_run_names names;
+};
+
+struct slc_predict_coords_options {
+    const char *store; /* the store of the model; NULL: the store that run.json records */
+    /* Names of columns and of the value column that replace the recorded ones. NULL: the recorded
+     * ones; "" as `value`: the table has no values. If one is not NULL, the input is a table. */
+    const char *columns, *value;
+    uint64_t memory_bytes; /* memory to open a store */
+};
+
+/* Opens the input of a prediction if it is a store, or the names of the store of the model if it is
+ * a table (a file whose name ends as that of a table, or options with columns). Sets the members
+ * store, table and names of `predict`; they stay NULL for text with indices. The caller sets
+ * table.memory_bytes. Logs that the values of a table are not compared. `coords` is all zero.
+ * Ownership: release with slc_predict_coords_close, also after an error, after slc_predict. Errors:
+ * SLC_ERR_INPUT if the store of the model is not known or has no recorded columns and no columns
+ * are given, or if the modes of a store differ from those of the run; SLC_ERR_USAGE if the rules of
+ * the columns differ from the recorded ones; those of opening stores and of slc_csv_spec_parse. */
+enum slc_status slc_predict_coords_open(struct slc_predict_coords *coords,
+                                        const struct slc_predict_coords_options *options,
+                                        const struct slc_run_folder *run,
+                                        struct slc_predict_options *predict,
+                                        struct slc_error *err) SLC_NODISCARD;
+void slc_predict_coords_close(struct slc_predict_coords *coords);
+
+/* Least memory for reading a table. */
+#define SLC_PREDICT_TABLE_BYTES (UINT64_C(16) << 20)
+/* Returns the memory of the open names, for reading a store, and SLC_PREDICT_TABLE_BYTES for a
+ * table. */
+uint64_t slc_predict_coords_bytes(const struct slc_predict_coords *coords);
 
 #endif

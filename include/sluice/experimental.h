@@ -110,11 +110,18 @@ enum sluice_predict_form {
 
 struct sluice_predict_text_options {
     uint64_t struct_bytes;
-    struct sluice_run_options run; /* `memory_bytes` of this struct is not used */
+    struct sluice_run_options run; /* memory_bytes is used only for stores and tables */
     enum sluice_dialect dialect;   /* format of the input, which must be a text format */
     enum sluice_index_base index_base;
     enum sluice_predict_form form; /* format of the output */
     uint32_t overwrite;            /* if not 0, an existing file is replaced */
+    /* For tables: the store of the model's tensor, with its columns and names. NULL means the store
+     * that the record of the model names. */
+    const char *store;
+    /* For tables: names of columns that replace those of the store, as in `sluice predict
+     * --columns`, and of the column with the values ("": none). NULL means those of the store. If
+     * one is not NULL, the input is a table. */
+    const char *columns, *value_column;
 };
 
 struct sluice_predict_report {
@@ -128,14 +135,20 @@ struct sluice_predict_report {
     double rmse, mae;
     double largest;     /* largest magnitude of a residual */
     double values_norm; /* 2-norm of the values */
+    /* rows of a table with a name that the model does not have; the numbers above exclude them */
+    uint64_t unknown;
 };
 
-/* Computes values of a model at the coordinates of the text `input`. Does the same as `sluice
- * predict` for text; stores and tables are not supported. The input may have any text format, plain
- * or compressed, with or without values; "-" is standard input. `output` is a path, "-" for
- * standard output (not for .npy), or NULL for the report alone. `report` may be NULL.
- * Errors: SLUICE_ERR_INPUT with file, line and column; SLUICE_ERR_USAGE, SLUICE_ERR_UNSUPPORTED,
- * SLUICE_ERR_IO, SLUICE_ERR_NOSPACE, SLUICE_ERR_MEMORY, SLUICE_ERR_SYSTEM, SLUICE_ERR_INTERRUPTED.
+/* Computes values of a model at the coordinates in `input`. Does the same as `sluice predict`. The
+ * input is a text in any format, plain or compressed, with or without values ("-" is standard
+ * input); a store, whose nonzeros are the rows, in the order of the store; or a table (CSV, TSV)
+ * with the columns of the store of the model. The indices of stores and tables are written from 1.
+ * `output` is a path, "-" for standard output (not for .npy), or NULL for the report alone.
+ * `report` may be NULL.
+ * Errors: SLUICE_ERR_INPUT with file, line and column, also if the store of the model is not known
+ * or its modes differ from those of the model; SLUICE_ERR_USAGE, SLUICE_ERR_UNSUPPORTED,
+ * SLUICE_ERR_FORMAT, SLUICE_ERR_DAMAGED and SLUICE_ERR_BUDGET for stores and tables, SLUICE_ERR_IO,
+ * SLUICE_ERR_NOSPACE, SLUICE_ERR_MEMORY, SLUICE_ERR_SYSTEM, SLUICE_ERR_INTERRUPTED.
  * On error, `report` is unchanged and the output file is not created.
  * Cost: one pass over the input, rank * order multiplications for each row. */
 SLUICE_API enum sluice_status sluice_predict_text(const struct sluice_model *model,

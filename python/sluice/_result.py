@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import tempfile
 from ctypes import byref
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
@@ -16,6 +17,7 @@ from ._errors import UsageError
 from ._interop import arrow_tables, model_of, package, pandas_table, tidy, write_parquet
 from ._library import LIB, Progress, Run, call, options, path_bytes, pointer, size
 from ._options import FORMATS, MODELS, choose, index_base as first_index, plain
+from ._stored import Stored
 from ._views import plot_result, result_html
 
 STOPS = ("tol", "iterations", "time", "stopped")
@@ -57,11 +59,12 @@ class Row:
 @dataclass(frozen=True)
 class Prediction:
     """
-    Comparison of a model with the nonzeros of a text file.
+    Comparison of a model with the nonzeros of a text file, a table or a store.
 
     `count` is the number of nonzeros, and `index_base` says whether their indices start at 0 or 1.
     If the nonzeros have values, `rmse` and `mae` are the errors of the model, `largest` is the
-    largest residual, and `norm` is the norm of the values; otherwise these are None.
+    largest residual, and `norm` is the norm of the values; otherwise these are None. `unknown` is
+    the number of rows of a table with a name that the model does not have; the errors exclude them.
 
     >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
     >>> t.export("demo.tns")
@@ -152,6 +155,11 @@ def _recorded_path(record: Dict[str, Any], name: str) -> str:
     """Returns a path of a record, whose bytes are in a member of their own if they are not UTF-8."""
     digits = record.get(name + "_bytes")
     return os.fsdecode(bytes.fromhex(digits)) if digits else record.get(name) or ""
+
+
+def _store_path(given: Any) -> bytes:
+    """Returns the path of a Tensor, or a path, as bytes."""
+    return path_bytes(given.path if isinstance(given, Stored) else given)
 
 
 class Result:
@@ -333,13 +341,22 @@ class Result:
         Computes the model's values at coordinates.
 
         `coords` is an array with one row per mode, or a list with one array per mode; indices start
-        at 0. During the call, the library has a copy of the factors in memory.
+        at 0. A Tensor, or the path of a store, means all its nonzeros, in the order in which
+        `Tensor.export` writes them. During the call, the library has a copy of the factors in
+        memory.
 
+        >>> len(r.predict(t))
+        4000
         >>> coords = [[0, 5], [1, 1], [2, 3]]                 # one row per mode
         >>> u, v, w = r.factors
         >>> np.allclose(r.predict(coords), [np.sum(r.weights * u[0] * v[1] * w[2]), np.sum(r.weights * u[5] * v[1] * w[3])])
         True
         """
+        if isinstance(coords, (Stored, str, os.PathLike)):
+            with tempfile.TemporaryDirectory(prefix="sluice-predict-") as folder:
+                output = os.path.join(folder, "values.npy")
+                self._predict_rows(_store_path(coords), output, threads=threads)
+                return np.load(output)[:, 1].copy()
         columns = [plain(column, f"the indices of mode {n}") for n, column in enumerate(coords)]
         if len(columns) != len(self.factors) or any(column.shape != columns[0].shape or column.ndim != 1
                                                     for column in columns):
@@ -364,35 +381,55 @@ class Result:
         return out
 
     def predict_file(self, path: Any, output: Any = None, *, format: str = "auto", index_base: Optional[int] = None,
-                     overwrite: bool = False, threads: int = 0, progress: Optional[Progress] = None) -> Prediction:
+                     columns: Optional[str] = None, value_column: Optional[str] = None, store: Any = None,
+                     overwrite: bool = False, threads: int = 0, memory: Any = None,
+                     progress: Optional[Progress] = None) -> Prediction:
         """
-        Computes the model's error on the nonzeros of a text file in any text format.
+        Computes the model's error on the nonzeros of a text file, a table or a store.
 
         The file `output` receives indices, values, the model's values and residuals. Its ending
         determines the format: .csv, .npy, or text for any other ending.
+
+        `path` is a text file in any text format; a Tensor or the path of a store; or a table (CSV,
+        TSV) with the columns of `store` (None: the factorized store), in which names are looked up.
+        `columns` and `value_column` replace the names of the columns; with value_column "", the
+        table has no values. `memory` limits the memory for stores and tables.
 
         >>> t.export("demo.tns")
         4000
         >>> r.predict_file("demo.tns", "residuals.csv").count
         4000
+        >>> r.predict_file(t).count
+        4000
         """
+        where = None if isinstance(path, Stored) else self._names_from(store)
+        return self._predict_rows(
+            _store_path(path), output, dialect=choose("format", FORMATS, format), index_base=first_index(index_base),
+            columns=None if columns is None else columns.encode(), overwrite=overwrite, threads=threads, memory=memory,
+            value_column=None if value_column is None else value_column.encode(), progress=progress,
+            store=None if where is None else _store_path(where))
+
+    def _predict_rows(self, path: bytes, output: Any, *, threads: int = 0, memory: Any = None,
+                      progress: Optional[Progress] = None, **members: Any) -> Prediction:
+        """Implements predict_file; `members` are members of the library's struct."""
         run = Run()
         known = options(c.PredictTextOptions)
-        known.dialect = choose("format", FORMATS, format)
-        known.index_base = first_index(index_base)
-        known.overwrite, known.run.threads = overwrite, threads
+        for name, value in members.items():
+            setattr(known, name, value)
+        known.run.threads, known.run.memory_bytes = threads, size(memory)
         run.watch(known, progress)
         ending = os.path.splitext(os.fsdecode(output))[1] if output is not None else ""
         known.form = {".csv": 1, ".npy": 2}.get(ending, 0)
         report = options(c.PredictReport)
         model = self._model()
         try:
-            run.call("sluice_predict_text", model, path_bytes(path), None if output is None else path_bytes(output),
-                     byref(known), byref(report))
+            run.call("sluice_predict_text", model, path, None if output is None else path_bytes(output), byref(known),
+                     byref(report))
         finally:
             LIB.sluice_model_destroy(model)
-        errors = (report.rmse, report.mae, report.largest, report.values_norm) if report.has_values else (None,) * 4
-        return Prediction(report.rows, report.index_base, *errors)
+        compared = report.has_values and report.rows > report.unknown
+        errors = (report.rmse, report.mae, report.largest, report.values_norm) if compared else (None,) * 4
+        return Prediction(report.rows, report.index_base, *errors, report.unknown)
 
     def top(self, component: int, rows: int = 10, *, modes: Optional[Sequence[int]] = None, by: str = "absolute",
             store: Any = None, memory: Any = None) -> List[List[Row]]:

@@ -239,7 +239,7 @@ class PredictOptions(Structure):
 
 class PredictTextOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("dialect", ENUM), ("index_base", ENUM), ("form", ENUM),
-                ("overwrite", U32)]
+                ("overwrite", U32), ("store", c_char_p), ("columns", c_char_p), ("value_column", c_char_p)]
 
 
 class SweepRun(Structure):
@@ -288,7 +288,7 @@ class ReportOptions(Structure):
 
 class PredictReport(Structure):
     _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("index_base", U32), ("rows", U64), ("has_values", U64),
-                ("rmse", F64), ("mae", F64), ("largest", F64), ("values_norm", F64)]
+                ("rmse", F64), ("mae", F64), ("largest", F64), ("values_norm", F64), ("unknown", U64)]
 
 
 class ResidualsOptions(Structure):

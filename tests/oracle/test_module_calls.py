@@ -265,7 +265,7 @@ PARITY = {
     "plan": (sluice.Tensor.plan, {"iters": "", "mode-order": ""} | COMPUTED),
     "cpd": (sluice.Tensor.cpd, {"maxsecs": "max_seconds", "checkpoint-interval": "checkpoint_interval",
                                 "device-name": "", "runs": "", "keep": "", "consistency": "", "stem": "", "ktensor": "", "nowrite": ""} | COMPUTED),
-    "predict": (sluice.Result.predict_file, {"write": "output", "memory": "", "output": "output", "columns": "", "value": ""}),
+    "predict": (sluice.Result.predict_file, {"write": "output", "value": "value_column"}),
     "top": (sluice.Result.top, {"mode": "modes", "order": "", "csv": ""}),
     "residuals": (sluice.residuals, {"csv": ""}),
 }
@@ -282,6 +282,8 @@ FIELDS = {
     "slice": (_structs.ReshapeOptions, {"mode": "", "memory": "memory_bytes", "temp-dir": "temp_folder", "max-temp":
                                         "max_temp_bytes"}),
     "residuals": (_structs.ResidualsOptions, {"by": "score", "csv": "", "memory": "memory_bytes"}),
+    "predict": (_structs.PredictTextOptions, {"write": "form", "output": "", "format": "dialect", "value": "value_column",
+                                              "memory": "memory_bytes"}),
     "mttkrp": (_structs.MttkrpOptions, {"mode": "", "factors": "", "output": "", "memory": "memory_bytes", "device-memory":
                                         "memory_bytes", "device-name": "chip", "devices": "numbers"}),
 }

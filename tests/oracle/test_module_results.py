@@ -3,7 +3,9 @@
 In the long form, the packages come from PyPI."""
 
 import importlib.util
+import json
 import os
+import pathlib
 import pickle
 import subprocess
 import sys
@@ -450,6 +452,40 @@ def diagnosed(folder):
     check(bare.diagnosis is None and bare.notes == [], bare.diagnosis)
 
 
+def predicted(folder):
+    """Values at the nonzeros of a store, and of a table with the names of the store, as by the command."""
+    table, store, out, path = (os.path.join(folder, name) for name in ("t.csv", "t.slc", "m", "p.npy"))
+    with open(table, "w") as file:
+        file.write("who,t,n\nb,2,1\na,7,2\nc,8,5\nb,8,4\nb,31,3\n")
+    tensor = sluice.convert(table, store, columns="who,bin(t,5)", value_column="n", relabel="frequency")
+    result = tensor.cpd(2, 3, output=out)
+    tensor.export(os.path.join(folder, "t.tns"))
+    coords = np.loadtxt(os.path.join(folder, "t.tns"))[:, :2].T.astype(int) - 1
+    want = result.predict(coords)
+    for given in (tensor, store, pathlib.Path(store)):
+        check(np.array_equal(result.predict(given), want), given)
+    for given, what in ((tensor, store), (store, store), (table, table)):
+        got, told = result.predict_file(given, path, overwrite=True), json.loads(command("predict", out, what, "--json")[0])
+        check((got.count, got.rmse, got.mae, got.largest, got.norm, got.unknown, got.index_base) == (told["count"], told["rmse"],
+              told["mae"], told["largest_error"], told["values_norm"], told.get("unknown", 0), told["index_base"]), (got, told))
+        check(sorted(np.load(path)[:, 1]) == sorted(want), what)
+    with open(table, "w") as file:
+        file.write("WHO,t\nnew,1\nb,2\n")
+    got = sluice.load(out).predict_file(table, path, columns="WHO,bin(t,5)", value_column="", overwrite=True)
+    check((got.count, got.unknown, got.rmse) == (2, 1, None) and np.isnan(np.load(path)[0]), got)
+    check(np.load(path)[1] == result.predict([[tensor.index(0, "b")], [tensor.index(1, "[0, 5)")]])[0], np.load(path))
+    fails(sluice.UsageError, "only the names of columns may differ", result.predict_file, table, columns="WHO,bin(t,6)")
+    result.store = None
+    fails(sluice.InputError, "specify the store", result.predict_file, table)
+    got = result.predict_file(table, columns="WHO,bin(t,5)", value_column="", store=tensor)
+    check(got.unknown == 1, got)
+    other = sluice.generate(os.path.join(folder, "o.slc"), (2, 2), 3)
+    fails(sluice.InputError, "modes differ", result.predict, other)
+    larger = sluice.generate(os.path.join(folder, "l.slc"), (9, 9), 81)
+    fails(sluice.InputError, "in mode 1, but the model has 3 rows", result.predict, larger)
+    fails(sluice.BudgetError, "memory", result.predict_file, tensor, memory="1KiB")
+
+
 def plots(folder):
     need("matplotlib")
     import matplotlib
@@ -500,6 +536,7 @@ run([
     ("runs, sweeps and files are loaded", loaded),
     ("results and sweeps have short texts and HTML", shown),
     ("a diagnosis has the numbers of NumPy", diagnosed),
+    ("values at the nonzeros of stores and tables", predicted),
     ("plots have the values of the factors", plots),
     ("indices of names", indices_of_names),
     ("scores are the solution of least squares", scores),

@@ -9,7 +9,6 @@
 #include "storage/manifest/json_text.h"
 #include "storage/model/model.h"
 #include "storage/model/run_folder.h"
-#include "storage/model/run_names.h"
 #include "tools/forecast/forecast_ahead.h"
 #include "tools/options/input_options.h"
 #include "tools/progress/cleanup.h"
@@ -84,12 +83,7 @@ static const struct option options[] = {
 struct prediction {
     struct arguments args;
     struct slc_run_folder run;
-    struct slc_store store; /* open if COORDS is a store */
-    bool store_open;
-    struct slc_manifest manifest; /* of the store of the run, if COORDS is a table */
-    char *store_path;             /* path of that store */
-    struct slc_predict_table table;
-    struct slc_run_names names;
+    struct slc_predict_coords coords;
     struct slc_matrix factors[SLC_MAX_ORDER];
     struct slc_model_view model;
     struct slc_predict_options options;
@@ -166,13 +160,6 @@ static uint64_t factors_bytes(const struct slc_run_folder *run)
     return bytes;
 }
 
-/* True if COORDS is a table. */
-static bool is_table(const struct prediction *prediction)
-{
-    return prediction->args.columns != NULL || prediction->args.value != NULL ||
-           slc_csv_is_name(prediction->options.input);
-}
-
 static uint64_t budget_of(const struct prediction *prediction)
 {
     return prediction->args.memory != 0 ? prediction->args.memory : slc_memory_total() / 5 * 4;
@@ -181,52 +168,22 @@ static uint64_t budget_of(const struct prediction *prediction)
 /* Opens COORDS if it is a store, or the names with which a table is read. */
 static enum slc_status open_coords(struct prediction *prediction, struct slc_error *err)
 {
-    const struct slc_files *files = slc_files_system();
-    struct slc_predict_options *out = &prediction->options;
     const char *value = prediction->args.value;
-    const char *store = out->input;
-    struct slc_file_stat stat;
+    const struct slc_predict_coords_options request = {
+        .columns = prediction->args.columns,
+        .value = value != NULL && strcmp(value, "none") == 0 ? "" : value,
+        .memory_bytes = budget_of(prediction)};
 
-    if (strcmp(out->input, "-") != 0 && files->stat_path(files->self, out->input, &stat) >= 0 &&
-        stat.kind == 'd') {
-        SLC_TRY(slc_store_open_within(files, out->input, budget_of(prediction), &prediction->store,
-                                      err));
-        prediction->store_open = true;
-        out->store = &prediction->store;
-        files = prediction->store.files;
-    } else if (is_table(prediction)) {
-        SLC_TRY(slc_run_store_find(files, &prediction->run, &prediction->store_path, err));
-        store = prediction->store_path;
-        SLC_TRY(slc_manifest_read(files, store, &prediction->manifest, err));
-        SLC_TRY(slc_predict_table_set(
-            &prediction->table, store, &prediction->manifest, prediction->args.columns,
-            value != NULL && strcmp(value, "none") == 0 ? "" : value, err));
-        if (prediction->table.scaled && prediction->table.spec.value[0] != '\0') {
-            console_note("the model is of transformed values (%s), so the values of the table are "
-                         "not compared with it",
-                         prediction->manifest.origin.transforms);
-        }
-        out->table = &prediction->table;
-    } else {
-        return SLC_OK;
-    }
-    SLC_TRY(slc_run_names_open(files, &prediction->run, store, &prediction->names, err));
-    out->names = prediction->names.names;
-    return SLC_OK;
+    return slc_predict_coords_open(&prediction->coords, &request, &prediction->run,
+                                   &prediction->options, err);
 }
-
-/* Least memory for reading a table. */
-static const uint64_t table_bytes = UINT64_C(16) << 20;
 
 /* Checks the budget. Call this function when everything except the factors is in memory. */
 static enum slc_status check_budget(struct prediction *prediction, struct slc_error *err)
 {
     const struct slc_run_folder *run = &prediction->run;
     const uint64_t budget = budget_of(prediction), factors = factors_bytes(run);
-    const uint64_t coords =
-        slc_run_names_bytes(&prediction->names) +
-        (prediction->store_open ? slc_store_source_bytes(&prediction->store) : 0) +
-        (prediction->options.table != NULL ? table_bytes : 0);
+    const uint64_t coords = slc_predict_coords_bytes(&prediction->coords);
     uint64_t need;
 
     if (!slc_add_u64(factors,
@@ -242,7 +199,7 @@ static enum slc_status check_budget(struct prediction *prediction, struct slc_er
         return slc_fail_budget(err, budget, need, "the model, %s of factors in f64,",
                                format_memory(&a, factors));
     }
-    prediction->table.memory_bytes = table_bytes + budget - need;
+    prediction->coords.table.memory_bytes = SLC_PREDICT_TABLE_BYTES + budget - need;
     return SLC_OK;
 }
 
@@ -473,10 +430,8 @@ static int run(const struct command *command, int argc, char **argv)
         for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
             slc_matrix_destroy(&prediction->factors[n]);
         }
-        slc_run_names_close(&prediction->names);
+        slc_predict_coords_close(&prediction->coords);
         slc_run_folder_close(&prediction->run);
-        slc_store_close(&prediction->store);
-        slc_free(prediction->store_path);
     }
     slc_free(prediction);
     return code;

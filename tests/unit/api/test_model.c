@@ -154,6 +154,53 @@ static void write_text(const char *path, const char *text)
     fclose(file);
 }
 
+/* The nonzeros of a store have the errors of the same nonzeros in a text. */
+static void predicts_a_store(void)
+{
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_convert_options convert = {.struct_bytes = sizeof convert};
+    struct sluice_predict_text_options options = {.struct_bytes = sizeof options};
+    struct sluice_predict_report report = {.struct_bytes = sizeof report};
+    struct made made;
+    char in[600], table[600], store[600], out[600];
+
+    make(&made);
+    const double first = naive(&made, (const uint64_t[]){0, 1, 2});
+    const double last = naive(&made, (const uint64_t[]){6, 4, 3});
+
+    snprintf(in, sizeof in, "%s/store.tns", slc_test_folder());
+    snprintf(table, sizeof table, "%s/table.csv", slc_test_folder());
+    snprintf(store, sizeof store, "%s/in.slc", slc_test_folder());
+    snprintf(out, sizeof out, "%s/store.txt", slc_test_folder());
+    write_text(in, "1 2 3 1.5\n7 5 4 -2\n");
+    API_OK(sluice_convert(in, store, &convert, NULL, &err), &err);
+    API_OK(sluice_predict_text(made.model, store, out, &options, &report, &err), &err);
+    CU_ASSERT_TRUE(report.rows == 2 && report.has_values == 1 && report.unknown == 0);
+    CU_ASSERT_DOUBLE_EQUAL(report.rmse, hypot(1.5 - first, -2 - last) / sqrt(2.0), 1e-14);
+    CU_ASSERT_DOUBLE_EQUAL(report.mae, (fabs(1.5 - first) + fabs(-2 - last)) / 2, 1e-14);
+    /* A table needs a store with columns. */
+    write_text(table, "a,b,c,v\n1,2,3,1\n");
+    API_FAILS(sluice_predict_text(made.model, table, NULL, &options, NULL, &err), SLUICE_ERR_INPUT,
+              &err, "specify the store");
+    api_clear(&err);
+    options.store = store;
+    API_FAILS(sluice_predict_text(made.model, table, NULL, &options, NULL, &err), SLUICE_ERR_INPUT,
+              &err, "does not record the columns of a table");
+    CU_ASSERT_STRING_EQUAL(err.field, "columns");
+    api_clear(&err);
+    options.columns = "int(a),int(b),int(c)";
+    options.value_column = "v";
+    API_OK(sluice_predict_text(made.model, table, NULL, &options, &report, &err), &err);
+    CU_ASSERT_EQUAL(report.rows, 1);
+    write_text(in, "1 2 1.5\n");
+    convert.output.overwrite = 1;
+    API_OK(sluice_convert(in, store, &convert, NULL, &err), &err);
+    API_FAILS(sluice_predict_text(made.model, store, NULL, NULL, &report, &err), SLUICE_ERR_INPUT,
+              &err, "modes differ");
+    api_clear(&err);
+    sluice_model_destroy(made.model);
+}
+
 static void predicts_a_text(void)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
@@ -466,6 +513,7 @@ SLC_SUITE(model)
         {"a model is made of factors", is_made_of_factors},
         {"values at coordinates in memory", predicts_in_memory},
         {"values at the coordinates of a text", predicts_a_text},
+        {"values at the nonzeros of a store and a table", predicts_a_store},
         {"predicts as the store counts", predicts_as_the_store_counts},
         {"the top rows", finds_top_rows},
         {"models in every form, of memory and of folders", exports_models},
