@@ -153,6 +153,12 @@ static void test_texts(void)
          .paths = {"m.mat"},
          .scale = 8,
          .each_sync = true},
+        {.name = "predict at the nonzeros of a store",
+         .arguments = "predict r x.slc -o p.csv -f -t 2 -q",
+         .before = CPD "-i 1",
+         .paths = {"p.csv"},
+         .scale = 8,
+         .each_sync = true},
         {.name = "generate a text",
          .arguments = "generate t.tns --dims 5x4x3 --nnz 30 -q -f",
          .before = "generate t.tns --dims 5x4x3 --nnz 20 -q",
@@ -177,8 +183,8 @@ static void test_texts(void)
     }
 }
 
-#define CONVERT                                                                                    \
-    "convert in.tns y.slc -t 2 --memory 2GiB --checkpoint-interval 1e-9 --progress never "
+#define COMMITTING "y.slc -t 2 --memory 2GiB --checkpoint-interval 1e-9 --progress never "
+#define CONVERT    "convert in.tns " COMMITTING
 
 static void test_convert(void)
 {
@@ -188,6 +194,8 @@ static void test_convert(void)
          .arguments = CONVERT "-f",
          .before = "generate y.slc --dims 5x4x3 --nnz 20 -q"},
         {.name = "convert with new numbers", .arguments = CONVERT "--relabel frequency"},
+        {.name = "convert a dense array",
+         .arguments = "convert v.npy " COMMITTING "--format npy-dense"},
     };
 
     for (size_t i = 0; i < SLC_COUNT(commands); i++) {

@@ -103,6 +103,19 @@ static void make_names(const char *name)
     CU_ASSERT_EQUAL(fclose(file), 0);
 }
 
+/* A table of 300 rows, for the columns who, int(k) and the value n. */
+static void make_table(const char *name)
+{
+    FILE *file = fopen(input(name), "w");
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    fprintf(file, "who,k,n\n");
+    for (unsigned i = 0; i < 300; i++) {
+        fprintf(file, "name %u,%u,%u\n", i * 7 % 40, i % 9, i % 5 + 1);
+    }
+    CU_ASSERT_EQUAL(fclose(file), 0);
+}
+
 /* Creates a folder next to the inputs with a copy of the store `store`, named `as`. */
 static void make_folder_with(const char *name, const char *store, const char *as)
 {
@@ -171,6 +184,7 @@ static void make_arrays(void)
     make_array("coords.npy", "<u2", "(3, 1000)", coords, sizeof coords);
     make_array("data.npy", "<f8", "(1000,)", values, sizeof values);
     make_array("shape.npy", "<u8", "(3,)", dims, sizeof dims);
+    make_array("dense.npy", "<f8", "(5, 10, 20)", values, sizeof values);
     make_array("fill_value.npy", "<f8", "()", &zero, sizeof zero);
     for (unsigned i = 0; i < 4; i++) {
         CU_ASSERT_FATAL(zip_file_add(archive, names[i],
@@ -270,6 +284,9 @@ static void make_inputs(void)
     prepare("generate real.slc --dims 200x150x100 --nnz 70000 --block-bytes 4KiB -q");
     prepare("generate old.slc --dims 6x4x3 --nnz 20 -q");
     prepare("cpd sorted.slc -r 3 -i 1 --tol 0 -o factors -q --io pread");
+    make_table("table.csv");
+    prepare("convert table.csv table.slc --columns who,int(k) --value n -q");
+    prepare("cpd table.slc -r 2 -i 1 --tol 0 -o of-table -q --io pread");
     prepare("cpd old.slc -r 1,2 -i 1 --tol 0 -o swept -q --io pread");
     make_folder_with("with-old", "old.slc", "with-old/out.slc");
     make_folder_with("with-store", "real.slc", "with-store/x.slc");
@@ -282,6 +299,12 @@ static void make_inputs(void)
     make_folder_with("to-grow", "old.slc", "to-grow/x.slc");
     prepare_left("half-factored", CPD_SAVING, SLC_FAULTY_SYNC, 9);
 }
+
+/* A command whose output is its result. */
+#define PRINTS(case_name, command)                                                                 \
+    {                                                                                              \
+        .name = (case_name), .arguments = (command), .prints = true, .replaces = true              \
+    }
 
 static const struct sweep_case cases[] = {
     {.name = "convert", .arguments = CONVERT_COMMITTING, .store = "out.slc/"},
@@ -296,6 +319,9 @@ static const struct sweep_case cases[] = {
      .store = "out.slc/"},
     {.name = "convert, arrays",
      .arguments = "convert ../in/coords.npy ../in/data.npy out.slc -t 2 --memory 256MiB",
+     .store = "out.slc/"},
+    {.name = "convert, a dense array",
+     .arguments = "convert ../in/dense.npy out.slc -t 2 --memory 256MiB",
      .store = "out.slc/"},
     {.name = "convert, members",
      .arguments = "convert ../in/t.npz out.slc -t 2 --memory 256MiB",
@@ -366,7 +392,7 @@ static const struct sweep_case cases[] = {
      .before = "with-old",
      .store = "out.slc/",
      .replaces = true},
-    {.name = "check", .arguments = "check ../in/real.slc -t 2", .prints = true, .replaces = true},
+    PRINTS("check", "check ../in/real.slc -t 2"),
     {.name = "check, damaged",
      .arguments = "check ../in/sorted.slc -t 2",
      .replaces = true,
@@ -396,6 +422,15 @@ static const struct sweep_case cases[] = {
     {.name = "predict, numbers",
      .arguments = "predict ../in/factors ../in/t.tns.gz -o p.npy -t 2 -f",
      .replaces = true},
+    {.name = "predict, a store",
+     .arguments = "predict ../in/factors ../in/sorted.slc -o p.csv -t 2"},
+    {.name = "predict, a table",
+     .arguments = "predict ../in/of-table ../in/table.csv -o p.csv -t 2 -f",
+     .replaces = true},
+    PRINTS("residuals", "residuals ../in/factors ../in/sorted.slc -n 3 -t 2 --io pread"),
+    PRINTS("residuals --json", "residuals ../in/of-table --json -n 3 -t 2"),
+    PRINTS("compare", "compare ../in/factors ../in/factors"),
+    PRINTS("compare --json", "compare ../in/of-table ../in/of-table --json"),
     {.name = "mttkrp",
      .arguments = "mttkrp ../in/sorted.slc --mode 1 --factors ../in/factors -o m.npy -t 2 "
                   "--deterministic --io pread",
@@ -409,11 +444,9 @@ static const struct sweep_case cases[] = {
      .before = "with-old",
      .store = "out.slc/",
      .replaces = true},
-    {.name = "ttv, a number",
-     .arguments = "ttv ../in/plain.slc --mode 1 --vector ../in/v1.npy --mode 2 --vector "
-                  "../in/v2.npy --mode 3 --vector ../in/v3.npy -t 2 --io pread",
-     .prints = true,
-     .replaces = true},
+    PRINTS("ttv, a number",
+           "ttv ../in/plain.slc --mode 1 --vector ../in/v1.npy --mode 2 --vector "
+           "../in/v2.npy --mode 3 --vector ../in/v3.npy -t 2 --io pread"),
     {.name = "ttm",
      .arguments = "ttm ../in/real.slc --mode 2 --matrix ../in/u.npy out -t 2",
      .replaces = true},
@@ -429,25 +462,16 @@ static const struct sweep_case cases[] = {
      .arguments = "export ../in/factors out --format csv -f",
      .replaces = true},
     {.name = "export, a run as new tables", .arguments = "export ../in/factors out --format csv"},
-    {.name = "top", .arguments = "top ../in/factors -n 3", .prints = true, .replaces = true},
-    {.name = "top --json",
-     .arguments = "top ../in/factors --json -c 2,1",
-     .prints = true,
-     .replaces = true},
+    PRINTS("top", "top ../in/factors -n 3"),
+    PRINTS("top --json", "top ../in/factors --json -c 2,1"),
     {.name = "report", .arguments = "report ../in/factors -o r.html -n 3"},
     {.name = "report, a sweep", .arguments = "report ../in/swept -o r.html"},
     {.name = "report, a checkpoint",
      .arguments = "report ../half-factored/out -o r.html -f",
      .replaces = true},
-    {.name = "info", .arguments = "info ../in/sorted.slc", .prints = true, .replaces = true},
-    {.name = "info --json",
-     .arguments = "info ../in/sorted.slc --json",
-     .prints = true,
-     .replaces = true},
-    {.name = "info, a checkpoint",
-     .arguments = "info ../half-factored/out",
-     .prints = true,
-     .replaces = true},
+    PRINTS("info", "info ../in/sorted.slc"),
+    PRINTS("info --json", "info ../in/sorted.slc --json"),
+    PRINTS("info, a checkpoint", "info ../half-factored/out"),
     {.name = "plan, convert",
      .arguments = "convert ../in/t.tns.gz out.slc -t 2 --memory 256MiB --dry-run"},
     {.name = "plan, check",
@@ -547,6 +571,12 @@ static void test_predict(void)
     sweep_cases("predict");
 }
 
+static void test_residuals(void)
+{
+    sweep_cases("residuals");
+    sweep_cases("compare");
+}
+
 static void test_top(void)
 {
     sweep_cases("top");
@@ -566,13 +596,21 @@ static void test_info(void)
 int __wrap_main(int argc, char **argv)
 {
     static const struct slc_test tests[] = {
-        {"convert", test_convert}, {"generate", test_generate},
-        {"layout", test_layout},   {"append, slice and permute", test_grow},
-        {"check", test_check},     {"cpd", test_cpd},
-        {"predict", test_predict}, {"mttkrp", test_mttkrp},
-        {"ttv", test_ttv},         {"ttm", test_ttm},
-        {"export", test_export},   {"top", test_top},
-        {"report", test_report},   {"info and plan", test_info},
+        {"convert", test_convert},
+        {"generate", test_generate},
+        {"layout", test_layout},
+        {"append, slice and permute", test_grow},
+        {"check", test_check},
+        {"cpd", test_cpd},
+        {"predict", test_predict},
+        {"residuals and compare", test_residuals},
+        {"mttkrp", test_mttkrp},
+        {"ttv", test_ttv},
+        {"ttm", test_ttm},
+        {"export", test_export},
+        {"top", test_top},
+        {"report", test_report},
+        {"info and plan", test_info},
     };
 
     return slc_test_main("faults", tests, SLC_COUNT(tests), argc, argv);
