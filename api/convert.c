@@ -1,6 +1,7 @@
 /* Public functions that make stores from files or random numbers, and that append to a store. */
 #include "convert/ingest/convert.h"
 #include "api/call.h"
+#include "base/error/log.h"
 #include "base/memory/checked.h"
 #include "convert/generate/generate.h"
 #include "convert/ingest/arrow/arrow.h"
@@ -354,5 +355,9 @@ enum sluice_status sluice_generate(const char *output,
     generate.noise = known.noise;
     generate.seed = known.seed;
     generate.best_ttm = (unsigned)slc_min_u64(known.best_ttm, UINT32_MAX);
-    return api_return(slc_generate(&generate, &report, err), err, ret_err);
+    status = slc_generate(&generate, &report, err);
+    if (status == SLC_OK && report.dims_lost) {
+        slc_log(SLC_LOG_NOTE, "%s does not show its mode sizes: give them to read it back", output);
+    }
+    return api_return(status, err, ret_err);
 }

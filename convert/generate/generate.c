@@ -37,6 +37,8 @@ struct generation {
     struct slc_buffer columns; /* per worker: one column per mode, and the values */
     struct slc_turns turns;
     struct slc_error *worker_errors;
+    /* for text: per worker and mode, the number of slices up to the last nonempty one */
+    uint64_t (*slices)[SLC_MAX_ORDER];
     struct slc_text_output text;
     bool store;
     struct slc_builder *builder; /* NULL: text */
@@ -102,6 +104,15 @@ static char *format_row(char *out, unsigned order, const struct piece *piece, ui
     return out;
 }
 
+static void note_slices(const struct piece *piece, unsigned order, uint64_t *slices)
+{
+    for (unsigned mode = 0; mode < order; mode++) {
+        for (uint32_t i = 0; i < piece->count; i++) {
+            slices[mode] = slc_max_u64(slices[mode], piece->coords[mode][i] + 1);
+        }
+    }
+}
+
 /* Formats a piece. If the text exceeds the buffer, waits for its turn and writes while it
  * formats. */
 static enum slc_status write_piece(struct generation *g,
@@ -116,6 +127,7 @@ static enum slc_status write_piece(struct generation *g,
     bool has_turn = false;
     uint32_t i = 0;
 
+    note_slices(piece, g->options->order, g->slices[worker]);
     while (i < piece->count) {
         for (; i < piece->count && out <= limit; i++) {
             out = format_row(out, g->options->order, piece, i);
@@ -198,11 +210,30 @@ static enum slc_status run_workers(struct generation *g, struct slc_error *err)
     return status;
 }
 
+/* True if the last slices of a mode have no nonzeros. */
+static bool ends_empty(const struct generation *g)
+{
+    bool empty = false;
+
+    for (unsigned mode = 0; mode < g->options->order; mode++) {
+        uint64_t slices = 0;
+
+        for (unsigned worker = 0; worker < g->workers; worker++) {
+            slices = slc_max_u64(slices, g->slices[worker][mode]);
+        }
+        empty = empty || slices < g->options->dims[mode];
+    }
+    return empty;
+}
+
 static enum slc_status
 generate_text(struct generation *g, struct slc_generate_report *report, struct slc_error *err)
 {
     const struct slc_generate_options *options = g->options;
     uint64_t share = g->memory_bytes / g->workers & ~(uint64_t)(SLC_PAGE_BYTES - 1);
+
+    g->slices = slc_calloc(g->workers, sizeof *g->slices);
+    SLC_TRY(slc_check_memory(g->slices != NULL, err, "for %u workers", g->workers));
     enum slc_status status =
         slc_text_output_open(&g->text, g->files, options->output, options->overwrite, g->workers,
                              slc_min_u64(share, TEXT_BYTES), err);
@@ -210,6 +241,7 @@ generate_text(struct generation *g, struct slc_generate_report *report, struct s
     SLC_THEN(status, run_workers(g, err));
     if (status == SLC_OK) {
         report->text_bytes = g->text.bytes;
+        report->dims_lost = ends_empty(g);
         status = slc_text_output_finish(&g->text, err);
     } else {
         slc_text_output_abandon(&g->text);
@@ -346,6 +378,7 @@ static void end_generation(struct generation *g)
 {
     slc_buffer_destroy(&g->columns);
     slc_free(g->worker_errors);
+    slc_free(g->slices);
     slc_random_tensor_destroy(&g->tensor);
 }
 

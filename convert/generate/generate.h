@@ -55,8 +55,11 @@ struct slc_generate_options {
 
 struct slc_generate_report {
     uint64_t entries;
-    bool store;                      /* the output is a store, not text */
-    uint64_t text_bytes;             /* size of the text, for text output */
+    bool store;          /* the output is a store, not text */
+    uint64_t text_bytes; /* size of the text, for text output */
+    /* True if a reader of the text cannot find the mode sizes: the last slices of a mode are
+     * empty. */
+    bool dims_lost;
     struct slc_builder_report build; /* for store output */
 };
 

@@ -231,6 +231,14 @@ def read_back(folder):
                 want, have = (json.loads(sluice("info", s, "--json")[0]) for s in (store, back))
                 check([want[key] for key in ("dims", "nnz", "content_sum")] == [have[key] for key in ("dims", "nnz", "content_sum")],
                       f"{name}, base {base}, {header}: {have}")
+    # The same note of generate.
+    for dims, nnz, lost in (("3000x2000x100", 90, True), ("3x2x2", 12, False)):
+        for out in (path, "-"):
+            text, said = sluice("generate", out, "-f", "--dims", dims, "--nnz", nnz)
+            advice = re.search(r"mode sizes: to read it back, use convert --dims (\S+)", said)
+            check((advice[1] == dims) if lost else (advice is None and "note" not in said), said)
+        sluice("convert", path, back, "-f", "-q", *(["--dims", advice[1]] if advice else []))
+        check("x".join(map(str, json.loads(sluice("info", back, "--json")[0])["dims"])) == dims, dims)
     _, said = sluice("export", store, os.path.join(folder, "t.npz"), "--header", status=2)
     check("--header" in said and "npz" in said, said)
     _, said = sluice("export", store, "-", "--index-base", 0, "-q")

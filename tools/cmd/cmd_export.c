@@ -319,26 +319,6 @@ static enum slc_status dry_run(const struct tensor_job *job, struct slc_error *e
                             job->request->store, job->request->output);
 }
 
-/* Prints the options with which convert reads the text back, if it cannot find them in the text. */
-static void note_losses(const struct slc_export_report *report)
-{
-    char dims[FORMAT_DIMS_BYTES] = "";
-    int used = 0;
-
-    for (unsigned n = 0; report->dims_lost && n < report->order; n++) {
-        used += snprintf(dims + used, sizeof dims - (size_t)used, "%s%" PRIu64,
-                         n == 0 ? " --dims " : "x", report->dims[n]);
-    }
-    if (report->base_lost || report->dims_lost) {
-        console_note("note: the text does not state its %s%s%s: to read it back, use convert%s%s, "
-                     "or export with --header",
-                     report->base_lost ? "index base" : "",
-                     report->base_lost && report->dims_lost ? " and " : "",
-                     report->dims_lost ? "mode sizes" : "",
-                     report->base_lost ? " --index-base 0" : "", dims);
-    }
-}
-
 static enum slc_status export_tensor(const struct arguments *args,
                                      const struct operands *operands,
                                      const struct slc_export_form *form,
@@ -384,7 +364,8 @@ static enum slc_status export_tensor(const struct arguments *args,
         printf("Exported %s nonzeros to %s as %s\n", format_count(&count, report.nnz),
                export_options.output, form->name);
     }
-    note_losses(&report);
+    console_note_lost(report.base_lost, report.dims_lost, report.order, report.dims,
+                      ", or export with --header");
     forecast_compare(&ahead, args->quiet || to_stdout, to_stdout ? NULL : export_options.output);
     return SLC_OK;
 }

@@ -250,6 +250,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (!args.build.quiet && !to_stdout) {
         print_report(&generate, &report);
     }
+    console_note_lost(false, report.dims_lost, generate.order, generate.dims, "");
     forecast_compare(&ahead, args.build.quiet || to_stdout, to_stdout ? NULL : generate.output);
     return 0;
 }

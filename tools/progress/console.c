@@ -4,8 +4,10 @@
 #include "base/error/log.h"
 #include "base/text/plain_text.h"
 #include "tools/options/fields.h"
+#include "tools/progress/format.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -170,4 +172,22 @@ void console_live(const char *text)
 void console_clear_live(void)
 {
     console_live("");
+}
+
+void console_note_lost(
+    bool base_lost, bool dims_lost, unsigned order, const uint64_t *dims, const char *other)
+{
+    char sizes[FORMAT_DIMS_BYTES] = "";
+    int used = 0;
+
+    for (unsigned n = 0; dims_lost && n < order; n++) {
+        used += snprintf(sizes + used, sizeof sizes - (size_t)used, "%s%" PRIu64,
+                         n == 0 ? " --dims " : "x", dims[n]);
+    }
+    if (base_lost || dims_lost) {
+        console_note("note: the text does not state its %s%s%s: to read it back, use convert%s%s%s",
+                     base_lost ? "index base" : "", base_lost && dims_lost ? " and " : "",
+                     dims_lost ? "mode sizes" : "", base_lost ? " --index-base 0" : "", sizes,
+                     other);
+    }
 }

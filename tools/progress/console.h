@@ -6,6 +6,7 @@
 #include "base/error/error.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum console_level { CONSOLE_QUIET, CONSOLE_NORMAL, CONSOLE_VERBOSE };
 
@@ -34,5 +35,10 @@ void console_clear_live(void);
 /* Returns whether standard error is a terminal that can rewrite a line: TERM is set and not
  * "dumb". */
 bool console_can_rewrite(void);
+
+/* Prints the options with which convert reads a text back if the text does not show its index base,
+ * which is 0, or its mode sizes `dims`. `other` is the end of the note: another way, or "". */
+void console_note_lost(
+    bool base_lost, bool dims_lost, unsigned order, const uint64_t *dims, const char *other);
 
 #endif

@@ -223,6 +223,7 @@ static void test_values_follow_the_model(void)
     fclose(file);
     CU_ASSERT_EQUAL(rows, sizeof seen);
     CU_ASSERT_EQUAL(wrong, 0);
+    CU_ASSERT(!report.dims_lost);
     options.nnz++;
     SLC_ASSERT_FAILS(slc_generate(&options, &report, &err), SLC_ERR_USAGE, &err, "336");
 }
@@ -294,6 +295,7 @@ static void test_extremes(void)
         options.dims[m] = UINT64_C(1) << 62;
     }
     SLC_ASSERT_OK(slc_generate(&options, &report, &err), &err);
+    CU_ASSERT(report.dims_lost);
     for (m = 0; m < 16; m++) {
         options.dims[m] = UINT64_C(1) << 8; /* exactly 2^128 places */
     }
