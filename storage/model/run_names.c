@@ -6,6 +6,7 @@
 #include "base/text/plain_text.h"
 #include "base/text/utf8.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -159,6 +160,7 @@ enum slc_status slc_run_store_find(const struct slc_files *files,
 {
     struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
     enum slc_status status = slc_check_memory(manifest != NULL, err, "for a manifest");
+    struct slc_error first = SLC_ERROR_INIT; /* of a place where there is something, if possible */
     bool found = false;
 
     *ret_path = NULL;
@@ -172,13 +174,19 @@ enum slc_status slc_run_store_find(const struct slc_files *files,
         }
         found =
             slc_manifest_read(slc_files_or_system(files), *ret_path, manifest, &fault) == SLC_OK;
-        if (!found && (place == 1 || fault.status == SLC_ERR_MEMORY)) {
+        if (!found && (first.status == SLC_OK || first.system_errno == ENOENT)) {
+            first = fault;
+        }
+        if (fault.status == SLC_ERR_MEMORY) {
             status = slc_error_pass(err, &fault);
         }
     }
     if (status == SLC_OK && !found) {
-        status = slc_fail(err, SLC_ERR_INPUT,
-                          "the record of the run does not state its store: specify the store");
+        status =
+            first.status != SLC_OK
+                ? slc_error_pass(err, &first)
+                : slc_fail(err, SLC_ERR_INPUT,
+                           "the record of the run does not state its store: specify the store");
     }
     if (status != SLC_OK) {
         slc_free(*ret_path);

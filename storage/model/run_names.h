@@ -27,8 +27,8 @@ struct slc_run_names {
 
 /* Finds the store recorded in run.json. A relative path is looked up in the folder where the run
  * was made, then in the current folder. Ownership: release *ret_path with slc_free. Errors:
- * SLC_ERR_INPUT if there is no record, or no store; those of slc_manifest_read for the last
- * place. */
+ * SLC_ERR_INPUT if there is no record, or no store; those of slc_manifest_read for the first place
+ * that exists, or for the last place. */
 enum slc_status slc_run_store_find(const struct slc_files *files,
                                    const struct slc_run_folder *run,
                                    char **ret_path,

@@ -242,6 +242,12 @@ def residuals_refused(folder):
     said = sluice("residuals", out, store, status=1)[1]
     check("is not finite: its value is" in said and "the model is inf" in said, said)
     check("model with its factors" in sluice("residuals", out, store, "--memory", "1MiB", status=4)[1], "the budget")
+    # The store of the run exists, but is damaged: this is reported, not that there is none in the current folder.
+    sluice("cpd", "t.slc", "-r", 1, "-i", 1, "-o", "made", "-q", cwd=folder)
+    sluice("residuals", os.path.join(folder, "made"), "-q", cwd=os.path.dirname(folder))
+    write(store, "tensor.json", "{")
+    said = sluice("residuals", os.path.join(folder, "made"), cwd=os.path.dirname(folder), status=5)[1]
+    check(os.path.realpath(store) in said and "No such file" not in said, said)
 
 
 if __name__ == "__main__":
