@@ -189,6 +189,23 @@ def fit_of(coords, values, folder):
     return 1 - np.sqrt(values @ values + square - 2 * values @ at) / np.linalg.norm(values)
 
 
+def fit_near_one(folder):
+    """In f32, the square of 1 - fit is that of the factors to within 3e-8, as sluice-cpd(1) states."""
+    store = os.path.join(folder, "near.slc")
+    worst = 0
+    for noise in (0, 1e-4, 1e-3):
+        sluice("generate", store, "--dims", "30x25x20", "--nnz", 15000, "--rank", 4, "--noise", noise, "-f")
+        text, out = os.path.join(folder, f"{noise}.tns"), os.path.join(folder, "near")
+        sluice("export", store, text, "-f")
+        _, coords, values = cp_als.read_tns(text)
+        sluice("cpd", store, "-r", 4, "-i", 100, "--tol", 0, "--precision", "f32", "-o", out, "--restart")
+        fit = fit_of(coords, values, out)
+        worst = max(worst, abs((1 - load_json(os.path.join(out, "run.json"))["fit"]) ** 2 - (1 - fit) ** 2))
+        check(fit > 0.99, f"noise {noise}: fit {fit}")
+    print(f"# error of the square of 1 - fit in f32: {worst:.1e}")
+    check(worst < 3e-8, f"{worst}")
+
+
 def every_scale(folder):
     """Values times 1e-300 to 1e300: the reported fit is that of the factors, and the fit and the
     components do not depend on the scale; or the run is refused and writes nothing."""
@@ -450,6 +467,7 @@ def same_bits(folder):
 tests = [
     ("amino acids: the published fits", amino_acids),
     ("amino acids: the model on disk has the reported fit", factors_reproduce_the_fit),
+    ("a fit near 1 in f32 has the documented error", fit_near_one),
     ("values of every scale: the reported fit is that of the factors, or an error", every_scale),
     ("signs: the strongest rows are positive in all modes but one", signs),
     ("the default tolerance does not stop where the fit only rests", default_tolerance),
