@@ -10,6 +10,7 @@
 #include "storage/file/block_file.h"
 #include "storage/manifest/labels.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum { CHUNK = 1024 };
@@ -346,10 +347,15 @@ enum slc_status slc_predict_coords_open(struct slc_predict_coords *coords,
 {
     const struct slc_files *files = slc_files_system();
     const char *input = predict->input, *store = input;
+    const bool piped = strcmp(input, "-") == 0;
     struct slc_file_stat stat;
+    const int code = piped ? -ENOENT : files->stat_path(files->self, input, &stat);
 
-    if (strcmp(input, "-") != 0 && files->stat_path(files->self, input, &stat) >= 0 &&
-        stat.kind == 'd') {
+    /* Reading a file that does not exist reports its absence. */
+    if (code < 0 && code != -ENOENT) {
+        return slc_fail_errno(err, -code, input, "checking the coordinates");
+    }
+    if (code >= 0 && stat.kind == 'd') {
         SLC_TRY(slc_store_open_within(files, input, options->memory_bytes, &coords->store, err));
         coords->store_open = true;
         predict->store = &coords->store;
