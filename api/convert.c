@@ -119,16 +119,23 @@ static enum slc_status run_convert(const struct slc_convert_options *of,
     return status;
 }
 
-static const char arrow_name[] = "the Arrow table";
-
 /* Opens a stream as the input of a conversion. Errors: also SLC_ERR_USAGE without a stream. */
 static enum slc_status open_arrow(struct ArrowArrayStream *stream,
+                                  const char *source_name,
                                   struct slc_convert_options *convert,
                                   struct slc_error *err)
 {
-    convert->input = arrow_name;
+    convert->input = source_name != NULL ? source_name : "the Arrow table";
     return stream == NULL ? slc_fail(err, SLC_ERR_USAGE, "`stream` must not be NULL")
-                          : slc_arrow_open(stream, arrow_name, &convert->arrow, err);
+                          : slc_arrow_open(stream, convert->input, &convert->arrow, err);
+}
+
+/* Rejects a name for the source of a file. */
+static enum slc_status check_unnamed(const char *source_name, struct slc_error *err)
+{
+    return source_name == NULL
+               ? SLC_OK
+               : slc_fail(err, SLC_ERR_USAGE, "source_name applies only to Arrow tables");
 }
 
 static void close_arrow(struct ArrowArrayStream *stream, const struct slc_convert_options *convert)
@@ -180,8 +187,10 @@ static enum sluice_status convert_to_store(const char *input,
     SLC_THEN(status, api_need(&needed, 1, err)); /* after an error, the stream is released */
     SLC_THEN(status, read_convert(&known, &convert, err));
     if (input == NULL) {
-        SLC_THEN(status, open_arrow(stream, &convert, err));
+        SLC_THEN(status, open_arrow(stream, known.source_name, &convert, err));
         SLC_THEN(status, read_arrow(&known, &convert, items, err));
+    } else {
+        SLC_THEN(status, check_unnamed(known.source_name, err));
     }
     SLC_THEN(status, read_table(&known, &convert, &csv, err));
     SLC_THEN(status,
@@ -271,7 +280,7 @@ static enum sluice_status append_to_store(const char *path,
     SLC_THEN(status, api_need(&needed, 1, err)); /* after an error, the stream is released */
     SLC_THEN(status, read_append(&known, &append, err));
     if (input == NULL) {
-        SLC_THEN(status, open_arrow(stream, &append, err));
+        SLC_THEN(status, open_arrow(stream, known.source_name, &append, err));
         if (status == SLC_OK && (known.label_count > 0 || known.values != NULL ||
                                  append.dialect != SLC_DIALECT_AUTO || append.index_base != -1)) {
             status =
@@ -279,6 +288,8 @@ static enum sluice_status append_to_store(const char *path,
                          "dialect, index_base, labels and values do not apply to Arrow tables");
         }
         append.table = true;
+    } else {
+        SLC_THEN(status, check_unnamed(known.source_name, err));
     }
     SLC_THEN(status, run_convert(&append, &known.run, known.labels, known.label_count, &made, err));
     close_arrow(stream, &append);

@@ -88,6 +88,9 @@ struct sluice_convert_options {
     /* file with the values if the input is a .npy file of coordinates; else NULL */
     const char *values;
     const char *transform; /* steps applied to values in order: "abs,log1p"; NULL means none */
+    /* Only for Arrow tables: name of the table in sluice_store_info.source and in messages, such as
+     * the path of its file. NULL means "the Arrow table". */
+    const char *source_name;
 };
 
 /* The result of a conversion. */
@@ -276,6 +279,7 @@ struct sluice_append_options {
     uint32_t table;
     /* file with the values if the input is a .npy file of coordinates; else NULL */
     const char *values;
+    const char *source_name; /* see sluice_convert_options.source_name */
 };
 
 struct sluice_append_report {

@@ -66,10 +66,10 @@ def main(given: Optional[Sequence[str]] = None) -> int:
     path = options.pop("input")
     try:
         if options.pop("command") == "convert":
-            print(convert(open_table(path), options.pop("output"), **options))
+            print(convert(open_table(path), options.pop("output"), source_name=path, **options))
         else:
             with Tensor(options.pop("store")) as tensor:
-                added = tensor.append(open_table(path), **options)
+                added = tensor.append(open_table(path), source_name=path, **options)
                 print(tensor if added else f"{path} was added before; add it again with --again")
     except KeyboardInterrupt:
         return 130

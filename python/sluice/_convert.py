@@ -143,7 +143,8 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
             index_base: Optional[int] = None, duplicates: str = "sum", codec: str = "packed", value: Any = "auto",
             relabel: str = "none", fibers: Fibers = "auto", block_bytes: Any = None, overwrite: bool = False, threads: int = 0,
             memory: Any = None, temp_folder: Optional[PathLike] = None, max_temp: Any = None, format: str = "auto",
-            restart: bool = False, checkpoint_interval: float = 0, progress: Optional[Progress] = None) -> Tensor:
+            restart: bool = False, checkpoint_interval: float = 0, source_name: Optional[PathLike] = None,
+            progress: Optional[Progress] = None) -> Tensor:
     r"""
     Converts a tensor to a store and opens the store. `source` is one of the following:
 
@@ -169,7 +170,9 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
                      `missing` and `transform` are as for files, and the result is that of a CSV
                      with the same rows: integers are names, too, unless the item is "int(NAME)".
                      The table is read batch by batch. In a list, an item that is the name of a
-                     column needs no quotes. None: all columns except that of the values
+                     column needs no quotes. None: all columns except that of the values.
+                     `source_name` is the name of the table in `info().source` and in messages,
+                     such as the path of its file
 
     The store keeps the names: see Tensor.labels. Values of duplicates are added unless `duplicates`
     is "mean", "min", "max", "error", "keep-first" or "keep-last". `memory` limits the memory of the
@@ -199,6 +202,8 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
         raise UsageError("delimiter, header, format, restart and checkpoint_interval apply only to files")
     if not of_file and not of_table and (missing != "error" or null is not None or transform is not None):
         raise UsageError("missing, null and transform apply only to files and tables")
+    if not of_table and source_name is not None:
+        raise UsageError("source_name applies only to tables that are no files")
     if of_table and (labels is not None or values is not None):
         raise UsageError("labels and values do not apply to tables: name the column of values with value_column")
     if not of_file and labels is not None and not isinstance(labels, dict):
@@ -233,6 +238,7 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
         known.dialect, known.restart, known.commit_seconds = choose("format", FORMATS, format), restart, checkpoint_interval
         _file(run, source, output, known, columns, value_column, delimiter, header, missing, labels, values, transform)
     elif of_table:
+        known.source_name = None if source_name is None else path_bytes(source_name)
         _stream(run, source, output, known, columns, value_column, missing, transform)
     else:
         _push(run, output, coords, np.asarray(values), known, names)

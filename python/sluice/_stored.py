@@ -410,7 +410,7 @@ class Stored:
                fixed_modes: Sequence[int] = (), again: bool = False, drop_layouts: bool = False,
                fibers: Fibers = "auto", block_bytes: Any = None, threads: int = 0, memory: Any = None,
                temp_folder: Optional[PathLike] = None, max_temp: Any = None, format: str = "auto",
-               progress: Optional[Progress] = None) -> bool:
+               source_name: Optional[PathLike] = None, progress: Optional[Progress] = None) -> bool:
         """
         Adds the nonzeros of a file, or the rows of a table such as a data frame (see convert), and
         reopens the store.
@@ -421,7 +421,8 @@ class Stored:
         with the same columns, also of another kind: frame or file. Set `table` if the name of a file
         does not show that it is a table. `labels` is as for convert, with a line for every index
         that exists after the append; existing names are kept. If `source` is an .npy file with
-        coordinates, `values` is the .npy file with their values.
+        coordinates, `values` is the .npy file with their values. `source_name` is the name of a
+        table in `info().appended`, such as the path of its file.
 
         >>> with open("more.tns", "w") as file:
         ...     print("40 30 21 1.5", file=file)
@@ -437,6 +438,7 @@ class Stored:
         known.again, known.drop_layouts, known.run.threads, known.run.memory_bytes = again, drop_layouts, threads, size(memory)
         known.dialect, known.table = choose("format", FORMATS, format), table
         known.values = None if values is None else path_bytes(values)
+        known.source_name = None if source_name is None else path_bytes(source_name)
         set_label_files(known, labels)
         set_sort_limits(known, block_bytes, temp_folder, max_temp)
         report = options(c.AppendReport)

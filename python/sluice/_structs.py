@@ -70,7 +70,8 @@ class TableOptions(Structure):
 class ConvertOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("output", OutputOptions), ("entries", EntryOptions),
                 ("dialect", ENUM), ("restart", U32), ("commit_seconds", F64), ("table", TableOptions),
-                ("labels", POINTER(c_char_p)), ("label_count", U64), ("values", c_char_p), ("transform", c_char_p)]
+                ("labels", POINTER(c_char_p)), ("label_count", U64), ("values", c_char_p), ("transform", c_char_p),
+                ("source_name", c_char_p)]
 
 
 class BuilderOptions(Structure):
@@ -87,7 +88,8 @@ class ConvertReport(Structure):
 class AppendOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("output", OutputOptions), ("dialect", ENUM),
                 ("index_base", ENUM), ("duplicates", ENUM), ("fixed_modes", U32), ("again", U32), ("drop_layouts", U32),
-                ("labels", POINTER(c_char_p)), ("label_count", U32), ("table", U32), ("values", c_char_p)]
+                ("labels", POINTER(c_char_p)), ("label_count", U32), ("table", U32), ("values", c_char_p),
+                ("source_name", c_char_p)]
 
 
 class AppendReport(Structure):

@@ -2,9 +2,11 @@
 """Tables through Arrow streams: stores, names and errors equal those of the CSV of the table. The short
 form uses streams of NumPy arrays; the long form uses pyarrow, polars, DuckDB and pandas from PyPI."""
 
-import ctypes
+import contextlib
 import csv
+import ctypes
 import filecmp
+import io
 import os
 import subprocess
 import sys
@@ -19,6 +21,7 @@ PACKAGE = os.path.join(SOURCE, "python")
 sys.path.insert(0, PACKAGE)
 sys.dont_write_bytecode = True
 import sluice  # noqa: E402
+from sluice import __main__ as main  # noqa: E402
 from sluice import _arrow  # noqa: E402
 
 
@@ -243,6 +246,31 @@ def command(folder):
     check("--value-column" in call(sys.executable, "-m", "sluice", "convert", "--help", env=env), "no help")
 
 
+def sources(folder):
+    """Stores name the file of a table; names of sources do not hide that the same rows are appended again."""
+    made = os.path.join(folder, "made.slc")
+    rows, kept = {"a": ["x", "y"], "n": [1, 2]}, main.open_table
+    files = [os.path.join(folder, name) for name in ("first.parquet", "second.parquet")]
+    try:
+        main.open_table = lambda path: {files[0]: rows, files[1]: {"a": ["z"], "n": [3]}}.get(path, rows)
+        with contextlib.redirect_stdout(io.StringIO()):
+            check(main.main(["convert", files[0], made, "--value-column", "n"]) == 0, "convert")
+            check(main.main(["append", made, files[1]]) == 0, "append")
+            check(main.main(["append", made, os.path.join(folder, "copy.parquet")]) == 0, "append again")
+    finally:
+        main.open_table = kept
+    found = sluice.open(made)
+    check((found.info().source, found.info().appended) == (files[0], ((files[1], 1), (os.path.join(folder, "copy.parquet"), 2))), found.info())
+    check(not found.append({"a": ["z"], "n": [3]}, source_name="other") and not found.append(rows), "the same rows were appended twice")
+    plain = sluice.convert(rows, os.path.join(folder, "plain.slc"), value_column="n")
+    check(plain.info().source == "the Arrow table", plain.info())
+    fault = fails(sluice.InputError, "", sluice.convert, {"a": ["x"], "n": ["?"]}, os.path.join(folder, "f.slc"), value_column="n", source_name="f.orc")
+    check(fault.file == "f.orc", fault.file)
+    for call_it in (lambda: sluice.convert("x.csv", os.path.join(folder, "f.slc"), source_name="f.orc"),
+                    lambda: found.append(os.path.join(folder, "x.csv"), source_name="f.orc")):
+        fails(sluice.UsageError, "source_name applies only to", call_it)
+
+
 def packages(folder):
     """pyarrow, polars, DuckDB and pandas from PyPI."""
     if not FULL:
@@ -266,5 +294,6 @@ run([
     ("names of columns", names),
     ("errors", faults),
     ("python3 -m sluice", command),
+    ("the names of sources", sources),
     ("tables of pyarrow, polars, DuckDB and pandas", packages),
 ])
