@@ -282,10 +282,10 @@ SLUICE_API enum sluice_status sluice_model_report(const struct sluice_model *mod
                                                   const struct sluice_report_options *options,
                                                   struct sluice_error *err);
 
-/* Writes an HTML page about the run in a folder, a page that compares the runs of a sweep, or a
- * page that lists the runs in the subfolders of a folder. Works as sluice_model_report. `folder` is
- * a run folder, a folder with only a checkpoint, the folder of a sweep, or a folder with run
- * folders.
+/* Writes an HTML page about the run or the runs in a folder. The page describes a run, compares the
+ * runs of a sweep, or lists the runs in the subfolders of a folder. Works as sluice_model_report.
+ * `folder` is a run folder, a folder with only a checkpoint, the folder of a sweep, or a folder
+ * with run folders.
  * Errors: those of sluice_model_report; SLUICE_ERR_INPUT for any other folder, SLUICE_ERR_FORMAT if
  * files in the folder are damaged. On error, an existing file is unchanged.
  * Cost: reads each factor file twice. */
