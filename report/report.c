@@ -218,6 +218,7 @@ static enum slc_status check_options(const struct slc_report_options *options,
                         options->components, options->rows, SLC_MAX_RANK, SLC_REPORT_ROWS_MAX);
     }
     SLC_TRY(slc_check_outside_stores(slc_files_system(), options->output, err));
+    SLC_TRY(slc_check_own_form(NULL, options->output, "<!DOCTYPE html>", "an HTML page", err));
     return slc_check_replaceable(slc_files_system(), options->output, options->overwrite, err);
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 from ctypes import byref
@@ -98,8 +99,6 @@ def residuals(run: Union[Result, PathLike], store: Union[None, Tensor, PathLike]
     where = store if store is not None else run.store if isinstance(run, Result) else None
     if where is None:
         raise UsageError("the record of the run does not state its store: pass the store")
-    tensor = where if isinstance(where, Tensor) else Tensor(where)
-    model = (run if isinstance(run, Result) else tensor.load(run))._model()
     task = Run()
     known = options(c.ResidualsOptions)
     known.score, known.io = choose("by", SCORES, by), choose("io", IOS, io)
@@ -115,14 +114,13 @@ def residuals(run: Union[Result, PathLike], store: Union[None, Tensor, PathLike]
         found.append((tuple(at.index[:len(tensor.shape)]), at.value, at.model))
         return 0
 
-    try:
+    with contextlib.ExitStack() as end:
+        tensor = where if isinstance(where, Tensor) else end.enter_context(Tensor(where))
+        model = (run if isinstance(run, Result) else tensor.load(run))._model()
+        end.callback(LIB.sluice_model_destroy, model)
         task.call("sluice_residuals", tensor._open(), model, byref(known), c.ON_RESIDUAL(on_nonzero), byref(report))
-    finally:
-        LIB.sluice_model_destroy(model)
-    nonzeros = [Residual(index, tuple(tensor.label(mode, i) for mode, i in enumerate(index)), value, of_model)
-                for index, value, of_model in found]
-    if tensor is not where:
-        tensor.close()
+        nonzeros = [Residual(index, tuple(tensor.label(mode, i) for mode, i in enumerate(index)), value, of_model)
+                    for index, value, of_model in found]
     return Residuals(report.nnz, report.norm, report.values_norm, report.rmse, report.mae, report.mean, report.largest,
                      dict(zip(quantiles, report.quantiles)), nonzeros)
 

@@ -296,3 +296,26 @@ enum slc_status slc_run_names_text(
     format_name(name, status == SLC_OK ? bytes : 0, text);
     return status;
 }
+
+enum slc_status slc_run_names_json(struct slc_run_names *names,
+                                   unsigned mode,
+                                   uint64_t index,
+                                   json_t **ret_name,
+                                   struct slc_error *err)
+{
+    char text[SLC_NAME_TEXT_BYTES];
+    const char *name = NULL;
+    size_t bytes = 0;
+
+    if (names->names[mode] == NULL) {
+        *ret_name = json_null();
+        return SLC_OK;
+    }
+    SLC_TRY(slc_names_get(names->names[mode], index, &name, &bytes, err));
+    *ret_name = json_stringn(name != NULL ? name : "", bytes);
+    if (*ret_name == NULL) {
+        format_name(name, bytes, text);
+        *ret_name = json_string(text);
+    }
+    return slc_check_memory(*ret_name != NULL, err, "for a name");
+}

@@ -7,6 +7,7 @@
 #include "storage/manifest/names.h"
 #include "storage/model/run_folder.h"
 
+#include <jansson.h>
 #include <stdint.h>
 
 /* State of the store of a run. */
@@ -63,6 +64,14 @@ enum slc_status slc_run_names_text(struct slc_run_names *names,
                                    unsigned mode,
                                    uint64_t index,
                                    char *text,
+                                   struct slc_error *err) SLC_NODISCARD;
+/* Returns the name of an index as a JSON string with its control characters; bytes that are not
+ * UTF-8 are \xNN, as in slc_run_names_text. Null if the mode has no names. Ownership: release
+ * *ret_name with json_decref. Errors: those of slc_names_get; SLC_ERR_MEMORY. */
+enum slc_status slc_run_names_json(struct slc_run_names *names,
+                                   unsigned mode,
+                                   uint64_t index,
+                                   json_t **ret_name,
                                    struct slc_error *err) SLC_NODISCARD;
 
 #endif

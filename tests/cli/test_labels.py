@@ -165,12 +165,12 @@ def told(folder):
         users, words, _ = component["modes"]
         check(users["title"] == "users" and "title" not in words, f"{component}")
         check([r["name"] for r in users["rows"]]
-              == [USERS[r["index"] - 1].replace("\x1b", "\\x1b") for r in users["rows"]], f"{users}")
+              == [USERS[r["index"] - 1] for r in users["rows"]], f"{users}")
         check([r["name"] for r in words["rows"]] == [WORDS[r["index"] - 1] for r in words["rows"]], f"{words}")
     check(f"    {'value':>13}  index  name" in text.splitlines() and f"    {'value':>13}  index" in text.splitlines(), text)
     flat = list(csv.DictReader(io.StringIO(sluice("top", out, "-n", 40, "--csv")[0])))
     want = [[c["component"], f"{c['weight']:.17g}", m["mode"], m.get("title", ""), k + 1, r["index"],
-             r.get("name", "").replace("\\x1b", "\x1b"), f"{r['value']:.17g}"]
+             r.get("name", ""), f"{r['value']:.17g}"]
             for c in rows for m in c["modes"] for k, r in enumerate(m["rows"])]
     check([[float(x).hex() if n in (1, 7) else x for n, x in enumerate(row.values())] for row in flat] ==
           [[float(x).hex() if n in (1, 7) else str(x) for n, x in enumerate(row)] for row in want], flat[:3])

@@ -119,6 +119,12 @@ def refused(folder):
     check("neither" in sluice("report", os.path.join(folder, "empty"), "-o", path, status=3)[1], "no run")
     sluice("report", out, "-o", os.path.join(folder, "t.slc", "r.html"), status=2)
     sluice("report", out, "-o", folder, "-f", status=5)
+    record = os.path.join(out, "run.json")
+    with open(record, "rb") as file:
+        before = file.read()
+    check("is not an HTML page" in sluice("report", out, "-o", record, "-f", status=2)[1], "its own record")
+    with open(record, "rb") as file:
+        check(file.read() == before, "the record changed")
     check(not os.path.exists(path), "something was written")
 
 

@@ -82,8 +82,8 @@ const struct command command_report = {
     .notes =
         "RUN is a folder of factors written by sluice cpd, or a folder with a checkpoint. "
         "For a sweep, the\npage compares its runs and shows the suggested rank. Several runs "
-        "are compared with the first. For a\nFOLDER of runs, such as those of a job array, the "
-        "page lists the runs, best fit first. The page needs\nno network: it contains fit, time, "
+        "are compared with the first. For\na FOLDER of runs, such as those of a job array, the "
+        "page lists the runs, best fit first. The page\nneeds no network: it contains fit, time, "
         "I/O, memory, components, and how to repeat the run.",
     .run = run,
 };

@@ -285,9 +285,10 @@ print_nonzero_json(struct job *job, const struct slc_residual *at, struct slc_er
 
     for (unsigned n = 0; n < job->found.order && status == SLC_OK; n++) {
         (void)json_array_append_new(index, json_integer((json_int_t)at->index[n] + 1));
-        status = slc_run_names_text(&job->names, n, at->index[n], job->name, err);
-        (void)json_array_append_new(names, job->names.names[n] != NULL ? slc_json_string(job->name)
-                                                                       : json_null());
+        json_t *name = NULL;
+
+        status = slc_run_names_json(&job->names, n, at->index[n], &name, err);
+        (void)json_array_append_new(names, name);
         named = named || job->names.names[n] != NULL;
     }
     slc_json_set(object, "index", index);

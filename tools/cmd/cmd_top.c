@@ -150,8 +150,10 @@ print_mode_json(struct listing *listing, uint32_t component, unsigned i, struct 
         json_t *row = json_pack("{s:I}", "index", (json_int_t)rows[k].row + 1);
 
         if (top->names.names[mode] != NULL) {
-            status = slc_run_names_text(&top->names, mode, rows[k].row, listing->name, err);
-            slc_json_set(row, "name", slc_json_string(listing->name));
+            json_t *name = NULL;
+
+            status = slc_run_names_json(&top->names, mode, rows[k].row, &name, err);
+            slc_json_set(row, "name", name);
         }
         slc_json_set_real(row, "value", rows[k].value);
         if (status != SLC_OK) {
