@@ -196,8 +196,10 @@ print(store.info().entries, store.nnz, int(re.search(r"VmHWM:\\s*(\\d+)", open("
 
 def streamed(rows, mib):
     """More rows than fit in the budget, which includes the interpreter and DuckDB."""
-    done = subprocess.run([sys.executable, "-c", STREAMED, str(rows), f"{mib}MiB"], check=True, cwd=FOLDER, capture_output=True,
-                          text=True).stdout.split()
+    ran = subprocess.run([sys.executable, "-c", STREAMED, str(rows), f"{mib}MiB"], check=False, cwd=FOLDER, capture_output=True,
+                         text=True)
+    assert ran.returncode == 0, ran.stderr
+    done = ran.stdout.split()
     print(f"{done[0]} rows, {done[1]} nonzeros in a budget of {mib} MiB; peak of the process: {done[2]} MiB")
     assert int(done[0]) >= rows and int(done[1]) > rows / 2 and int(done[2]) <= mib, done
 
