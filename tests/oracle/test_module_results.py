@@ -293,7 +293,7 @@ def indices_of_names(folder):
 
 
 def matched_names(folder):
-    """Indices of new slices are matched by name, whatever their order; unseen names are reported."""
+    """Indices of new slices are matched by name, in any order; unseen names are reported."""
     tensor = named(folder)
     model = sluice.CPD(rank=3, mode=1, iters=5).fit(tensor)
     text = os.path.join(folder, "named.tns")

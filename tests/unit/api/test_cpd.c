@@ -338,13 +338,41 @@ static void check_diagnosis(const struct sluice_model *model)
     api_clear(&err);
 }
 
+/* A model of numbers has no record and no diagnosis; its page states this. Saves it over the run in
+ * `folder`. `record` is that of another model. */
+static void check_model_of_numbers(const char *folder, const char *html, const char *record)
+{
+    static const char *const page[] = {"There is no run.json", "id=\"components\"", NULL};
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_report_options report = {
+        .struct_bytes = sizeof report, .overwrite = 1, .rows = 1};
+    struct sluice_diagnosis diagnosis = {.struct_bytes = sizeof diagnosis};
+    struct sluice_model *numbers = NULL;
+    const double one[] = {1};
+    const double *const ones[] = {one, one};
+    const uint64_t dims[] = {1, 1};
+
+    API_OK(sluice_model_create(2, dims, 1, NULL, ones, &numbers, &err), &err);
+    CU_ASSERT_PTR_NULL(sluice_model_record(numbers));
+    API_OK(sluice_model_get_diagnosis(numbers, &diagnosis, &err), &err);
+    CU_ASSERT_TRUE(isnan(diagnosis.smallest_congruence) && isnan(diagnosis.condition[0]));
+    CU_ASSERT_EQUAL(diagnosis.note_count, 0);
+    API_OK(sluice_model_report(numbers, html, &report, &err), &err);
+    check_text(html, page);
+    report.record = record;
+    api_clear(&err);
+    API_FAILS(sluice_model_report(numbers, html, &report, &err), SLUICE_ERR_INPUT, &err,
+              "mode sizes");
+    API_OK(sluice_model_save(numbers, SLUICE_MODEL_NPY, folder, &err), &err);
+    sluice_model_destroy(numbers);
+}
+
 /* A run that was stopped and resumed has the record of all its iterations, like the command's; the
  * record is saved and loaded with the factors, and pages are made from it. */
 static void records_runs(void)
 {
     static const char *const page[] = {"<!DOCTYPE html>", "id=\"fit\"", "id=\"components\"",
                                        "--rank 3 --iters 8 --tol 0 --seed 5 --holdout 0.2", NULL};
-    static const char *const factors[] = {"There is no run.json", "id=\"components\"", NULL};
     static const char *const record[] = {"\"schema\": \"sluice-run-1\"",
                                          "\"iteration\": 1",
                                          "\"iteration\": 8",
@@ -354,13 +382,9 @@ static void records_runs(void)
     struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_cpd_options options = {.struct_bytes = sizeof options};
     struct sluice_report_options report = {.struct_bytes = sizeof report};
-    struct sluice_diagnosis diagnosis = {.struct_bytes = sizeof diagnosis};
     struct sluice_store *store = made_store(slc_test_folder());
-    struct sluice_model *model = NULL, *loaded = NULL, *numbers = NULL;
+    struct sluice_model *model = NULL, *loaded = NULL;
     struct watch watch = {.first = 1, .stop_after = STOP_AFTER};
-    const double one[] = {1};
-    const double *const ones[] = {one, one};
-    const uint64_t dims[] = {1, 1};
     char folder[600], path[700], html[700];
 
     snprintf(folder, sizeof folder, "%s/told", slc_test_folder());
@@ -404,21 +428,8 @@ static void records_runs(void)
     API_OK(sluice_model_load(NULL, folder, &loaded, &err), &err);
     CU_ASSERT_STRING_EQUAL(sluice_model_record(loaded), sluice_model_record(model));
     check_diagnosis(loaded);
-    API_OK(sluice_model_create(2, dims, 1, NULL, ones, &numbers, &err), &err);
-    CU_ASSERT_PTR_NULL(sluice_model_record(numbers));
-    API_OK(sluice_model_get_diagnosis(numbers, &diagnosis, &err), &err);
-    CU_ASSERT_TRUE(isnan(diagnosis.smallest_congruence) && isnan(diagnosis.condition[0]));
-    CU_ASSERT_EQUAL(diagnosis.note_count, 0);
-    report.run.memory_bytes = 0;
-    API_OK(sluice_model_report(numbers, html, &report, &err), &err);
-    check_text(html, factors);
-    report.record = sluice_model_record(model);
-    api_clear(&err);
-    API_FAILS(sluice_model_report(numbers, html, &report, &err), SLUICE_ERR_INPUT, &err,
-              "mode sizes");
-    API_OK(sluice_model_save(numbers, SLUICE_MODEL_NPY, folder, &err), &err);
+    check_model_of_numbers(folder, html, sluice_model_record(model));
     CU_ASSERT_EQUAL(access(path, F_OK), -1);
-    sluice_model_destroy(numbers);
     sluice_model_destroy(loaded);
     sluice_model_destroy(model);
     sluice_store_close(store);

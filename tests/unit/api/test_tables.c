@@ -391,7 +391,7 @@ static int end_stream(struct ArrowArrayStream *stream, struct ArrowArray *array)
     return 0;
 }
 
-/* A stream is released once, whatever is wrong with the call. */
+/* A stream is released exactly once, also if the call fails. */
 static void refuses_streams(void)
 {
     const char *folder = slc_test_folder(), *output = place(folder, "out.slc");
