@@ -7,7 +7,7 @@
 #include "base/error/stop.h"
 #include "convert/build/builder.h"
 #include "convert/build/sort/transform.h"
-#include "engine/solve/cp_als.h"
+#include "engine/solve/cp.h"
 #include "sluice/convert.h"
 #include "sluice/model.h"
 #include "sluice/types.h"

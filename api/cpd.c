@@ -152,26 +152,26 @@ static void on_checkpoint(void *context, const struct slc_cp_checkpointed *writt
     run->options->checkpointed(run->options->run.context, &known);
 }
 
-static struct slc_cp_als_options solver_options(struct run *run, uint32_t rank)
+static struct slc_cp_options solver_options(struct run *run, uint32_t rank)
 {
     const struct sluice_cpd_options *known = run->options;
     const struct api_cpd_limits limits = api_cpd_limits(known);
-    struct slc_cp_als_options options = {.rank = rank,
-                                         .iterations = limits.iterations,
-                                         .tolerance = limits.tolerance,
-                                         .max_seconds = known->max_seconds,
-                                         .regularization = known->regularization,
-                                         .seed = known->seed,
-                                         .holdout = known->holdout,
-                                         .holdout_seed = known->holdout_seed,
-                                         .init_folder = known->init_folder,
-                                         .deterministic = known->compute.deterministic != 0,
-                                         .stop = run->call.stop.flag,
-                                         .checkpoint = run->checkpoint,
-                                         .checkpoint_seconds = limits.checkpoint_seconds,
-                                         .iteration = on_iteration,
-                                         .resumed = on_resume,
-                                         .context = run};
+    struct slc_cp_options options = {.rank = rank,
+                                     .iterations = limits.iterations,
+                                     .tolerance = limits.tolerance,
+                                     .max_seconds = known->max_seconds,
+                                     .regularization = known->regularization,
+                                     .seed = known->seed,
+                                     .holdout = known->holdout,
+                                     .holdout_seed = known->holdout_seed,
+                                     .init_folder = known->init_folder,
+                                     .deterministic = known->compute.deterministic != 0,
+                                     .stop = run->call.stop.flag,
+                                     .checkpoint = run->checkpoint,
+                                     .checkpoint_seconds = limits.checkpoint_seconds,
+                                     .iteration = on_iteration,
+                                     .resumed = on_resume,
+                                     .context = run};
 
     options.progress = known->run.progress != NULL ? on_blocks : NULL;
     options.checkpointed = known->checkpointed != NULL ? on_checkpoint : NULL;
@@ -248,7 +248,7 @@ static enum slc_status factorize(struct run *run,
                                  struct slc_error *err)
 {
     struct slc_plan_request request;
-    struct slc_cp_als_options solver;
+    struct slc_cp_options solver;
     struct slc_stream_stats stats;
 
     SLC_TRY(open_checkpoint(run, err));
@@ -258,7 +258,7 @@ static enum slc_status factorize(struct run *run,
     if (status == SLC_OK) {
         solver = solver_options(run, rank);
         solver.parts = run->session.parts;
-        status = slc_cp_als(&store->store, run->session.stream, run->session.backend,
+        status = slc_cp_run(&store->store, run->session.stream, run->session.backend,
                             &run->session.plan, &solver, &model->result, err);
         slc_stream_stats(run->session.stream, &stats);
         model->bytes_read = stats.bytes_read;

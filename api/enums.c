@@ -8,7 +8,7 @@
 #include "convert/ingest/convert.h"
 #include "engine/product/predict.h"
 #include "engine/session/device_choice.h"
-#include "engine/solve/cp_als.h"
+#include "engine/solve/cp.h"
 #include "engine/solve/residuals.h"
 #include "sluice/experimental.h"
 #include "storage/io/io.h"

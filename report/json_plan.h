@@ -6,7 +6,7 @@
 #include "engine/executor/executor.h"
 #include "engine/hybrid/hybrid.h"
 #include "engine/plan/plan.h"
-#include "engine/solve/cp_als.h"
+#include "engine/solve/cp.h"
 
 #include <jansson.h>
 

@@ -3,7 +3,7 @@
 #ifndef SLC_REPORT_RUN_NOTES_H
 #define SLC_REPORT_RUN_NOTES_H
 
-#include "engine/solve/cp_als.h"
+#include "engine/solve/cp.h"
 
 #include <jansson.h>
 

@@ -5,7 +5,7 @@
 #define SLC_REPORT_RUN_RECORD_H
 
 #include "engine/plan/plan.h"
-#include "engine/solve/cp_als.h"
+#include "engine/solve/cp.h"
 #include "engine/stream/stream.h"
 #include "storage/manifest/store.h"
 

@@ -48,7 +48,7 @@ enum slc_operation { SLC_OP_MTTKRP, SLC_OP_CPD, SLC_OP_TTM };
  * An MTTKRP from a copy adds in a different order than an MTTKRP from the stream. A deterministic
  * run therefore holds no copies, because its bits must not depend on the budget. */
 enum slc_copies {
-    SLC_COPIES_AUTO, /* made after some iterations, if they save time (cp_als.h) */
+    SLC_COPIES_AUTO, /* made after some iterations, if they save time (cp.h) */
     SLC_COPIES_NEVER,
     SLC_COPIES_ALWAYS /* made at the start; SLC_ERR_BUDGET if they do not fit */
 };

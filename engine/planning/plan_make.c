@@ -17,7 +17,7 @@
 #include "engine/executor/cpu_groups.h"
 #include "engine/executor/replica.h"
 #include "engine/product/ttm.h"
-#include "engine/solve/cp_als.h"
+#include "engine/solve/cp.h"
 #include "engine/solve/relabel.h"
 #include "engine/stream/tile_rows.h"
 
@@ -99,9 +99,9 @@ static void plan_matrices(const struct slc_layouts *layouts, struct slc_plan *pl
         plan->output_bytes = 0; /* the output never leaves the device */
     }
     if (request->operation == SLC_OP_CPD) {
-        plan->dense_bytes = slc_plan_plus(
-            slc_cp_als_memory_bytes(info->order, request->rank, plan->threads, rows_max),
-            request->beside_bytes);
+        plan->dense_bytes =
+            slc_plan_plus(slc_cp_memory_bytes(info->order, request->rank, plan->threads, rows_max),
+                          request->beside_bytes);
     }
     plan->factor_bytes = slc_plan_times(plan->factor_bytes, device_count(plan));
     plan->output_bytes = slc_plan_times(plan->output_bytes, device_count(plan));

@@ -11,7 +11,7 @@
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
-#include "engine/solve/cp_state.h"
+#include "engine/solve/cp_method.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -212,13 +212,16 @@ static enum slc_status write_all(struct cp_state *state, struct slc_error *err)
         write_matrix(checkpoint, &pending);
     }
     cp_part_write(state);
+    if (state->method->save != NULL) {
+        state->method->save(state, checkpoint);
+    }
     write_past(state, checkpoint);
     return slc_checkpoint_commit(checkpoint, err);
 }
 
 enum slc_status cp_checkpoint_now(struct cp_state *state, struct slc_error *err)
 {
-    const struct slc_cp_als_options *options = state->options;
+    const struct slc_cp_options *options = state->options;
     struct slc_cp_result *result = state->result;
     const uint64_t start_ns = slc_clock_ns();
 

@@ -12,7 +12,7 @@
 #ifndef SLC_ENGINE_SOLVE_CP_CHECKPOINT_H
 #define SLC_ENGINE_SOLVE_CP_CHECKPOINT_H
 
-#include "engine/solve/cp_als.h"
+#include "engine/solve/cp.h"
 #include "storage/checkpoint/checkpoint.h"
 
 enum {
@@ -67,7 +67,7 @@ enum slc_status slc_cp_saved_read(struct slc_checkpoint_reader *reader,
 /* Reads the mode order, a permutation of `order` modes, from the checkpoint that was found. If the
  * user did not set the order, the plan chose it, depending on memory, threads and layouts; a
  * resumed run must keep the order of the first run. Returns false if there is no checkpoint or if
- * it cannot be read; slc_cp_als then reports the error. */
+ * it cannot be read; slc_cp_run then reports the error. */
 bool slc_cp_saved_order(const struct slc_checkpoint *checkpoint, unsigned order, unsigned *modes);
 
 #endif

@@ -23,7 +23,7 @@ uint64_t slc_cp_holdout_bytes(unsigned order, uint64_t nnz, double holdout, unsi
 
 enum slc_status cp_holdout_begin(struct cp_state *state, struct slc_error *err)
 {
-    const struct slc_cp_als_options *options = state->options;
+    const struct slc_cp_options *options = state->options;
     const struct slc_manifest *manifest = &state->store->manifest;
 
     if (options->holdout == 0.0) {

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "cpu/cpu.h"
 #include "engine/solve/cp_checkpoint.h"
-#include "engine/solve/cp_state.h"
+#include "engine/solve/cp_method.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -17,12 +17,12 @@
 
 /* Text that is being written. If it does not fit in the buffer, `used` exceeds the size of the
  * buffer. */
-struct identity {
+struct cp_identity {
     char *text;
     size_t used;
 };
 
-static void SLC_PRINTF(2, 3) append_text(struct identity *identity, const char *format, ...)
+void cp_identity_append(struct cp_identity *identity, const char *format, ...)
 {
     va_list arguments;
     int length;
@@ -36,54 +36,54 @@ static void SLC_PRINTF(2, 3) append_text(struct identity *identity, const char *
     va_end(arguments);
 }
 
-static void append_tensor(struct identity *identity, const struct cp_state *state)
+static void append_tensor(struct cp_identity *identity, const struct cp_state *state)
 {
     const struct slc_manifest *manifest = &state->store->manifest;
     struct slc_hash_stream labels;
 
-    append_text(identity, "tensor dims=");
+    cp_identity_append(identity, "tensor dims=");
     for (unsigned n = 0; n < state->order; n++) {
-        append_text(identity, "%s%" PRIu64, n > 0 ? "x" : "", state->dims[n]);
+        cp_identity_append(identity, "%s%" PRIu64, n > 0 ? "x" : "", state->dims[n]);
     }
-    append_text(identity, "\ntensor nonzeros=%" PRIu64 "\ntensor content=%016" PRIx64,
-                manifest->nnz, manifest->content_sum);
+    cp_identity_append(identity, "\ntensor nonzeros=%" PRIu64 "\ntensor content=%016" PRIx64,
+                       manifest->nnz, manifest->content_sum);
     /* The permutations are included because rows of factors are in the order of the store. */
     slc_hash_stream_begin(&labels);
     for (unsigned i = 0; i < manifest->permutation_count; i++) {
         slc_hash_stream_add(&labels, &manifest->permutations[i].mode, sizeof(unsigned));
         slc_hash_stream_add(&labels, &manifest->permutations[i].hash, sizeof(uint64_t));
     }
-    append_text(identity, "\ntensor labels=%016" PRIx64 "\n", slc_hash_stream_end(&labels));
+    cp_identity_append(identity, "\ntensor labels=%016" PRIx64 "\n", slc_hash_stream_end(&labels));
 }
 
 static enum slc_status
-append_start(struct identity *identity, const struct cp_state *state, struct slc_error *err)
+append_start(struct cp_identity *identity, const struct cp_state *state, struct slc_error *err)
 {
-    const struct slc_cp_als_options *options = state->options;
+    const struct slc_cp_options *options = state->options;
     uint64_t hash;
 
     if (options->init_folder == NULL) {
-        append_text(identity, "start=random, seed %" PRIu64 "\n", options->seed);
+        cp_identity_append(identity, "start=random, seed %" PRIu64 "\n", options->seed);
         return SLC_OK;
     }
     SLC_TRY(slc_model_hash(options->files, options->init_folder, state->order, state->init.rows,
                            state->rank, &hash, err));
-    append_text(identity, "start=files with the checksum %016" PRIx64, hash);
+    cp_identity_append(identity, "start=files with the checksum %016" PRIx64, hash);
     if (state->init.differs) {
-        append_text(identity, ", new rows random, seed %" PRIu64, options->seed);
+        cp_identity_append(identity, ", new rows random, seed %" PRIu64, options->seed);
     }
     for (unsigned n = 0; n < state->order; n++) {
         if (state->init.names.names[n] != NULL) {
-            append_text(identity, ", names of mode %u", n + 1);
+            cp_identity_append(identity, ", names of mode %u", n + 1);
         }
     }
-    append_text(identity, "\n");
+    cp_identity_append(identity, "\n");
     return SLC_OK;
 }
 
 /* Writes rank, regularization and the 1-based order of modes. Numbers have a decimal point in every
  * locale. */
-static void append_method(struct identity *identity, const struct cp_state *state)
+static void append_method(struct cp_identity *identity, const struct cp_state *state)
 {
     char regularization[40];
 
@@ -91,58 +91,61 @@ static void append_method(struct identity *identity, const struct cp_state *stat
     for (char *at = regularization; *at != '\0'; at++) {
         *at = strchr("0123456789+-e", *at) != NULL ? *at : '.';
     }
-    append_text(identity, "rank=%" PRIu32 "\nregularization=%s\nmode order=", state->rank,
-                regularization);
+    cp_identity_append(identity, "rank=%" PRIu32 "\nregularization=%s\nmode order=", state->rank,
+                       regularization);
     for (unsigned n = 0; n < state->order; n++) {
-        append_text(identity, "%s%u", n > 0 ? "," : "", state->mode_order[n] + 1);
+        cp_identity_append(identity, "%s%u", n > 0 ? "," : "", state->mode_order[n] + 1);
     }
-    append_text(identity, "\nprecision=%s\ndeterministic=%s\n",
-                state->plan->request.precision == SLC_F32 ? "f32" : "f64",
-                state->options->deterministic ? "yes" : "no");
+    cp_identity_append(identity, "\nprecision=%s\ndeterministic=%s\n",
+                       state->plan->request.precision == SLC_F32 ? "f32" : "f64",
+                       state->options->deterministic ? "yes" : "no");
 }
 
-static void append_holdout(struct identity *identity, const struct slc_cp_als_options *options)
+static void append_holdout(struct cp_identity *identity, const struct slc_cp_options *options)
 {
-    append_text(identity, "held out=%" PRIu64 " of 2^64, seed %" PRIu64 "\n",
-                slc_holdout_choose(options->holdout, 0).threshold, options->holdout_seed);
+    cp_identity_append(identity, "held out=%" PRIu64 " of 2^64, seed %" PRIu64 "\n",
+                       slc_holdout_choose(options->holdout, 0).threshold, options->holdout_seed);
 }
 
 /* Writes the further choices on which the bits of a deterministic run depend. */
-static void append_bits(struct identity *identity, const struct cp_state *state)
+static void append_bits(struct cp_identity *identity, const struct cp_state *state)
 {
     const struct slc_plan *plan = state->plan;
 
-    append_text(identity, "device=");
+    cp_identity_append(identity, "device=");
     if (plan->request.gpu != NULL) {
-        append_text(identity, "%s", plan->request.gpu->ops->name);
+        cp_identity_append(identity, "%s", plan->request.gpu->ops->name);
     } else if (plan->cpu_groups > 0) {
-        append_text(identity, "several of CPU (%s), dividing %s", slc_cpu_instruction_set(),
-                    slc_split_name(plan->request.split));
+        cp_identity_append(identity, "several of CPU (%s), dividing %s", slc_cpu_instruction_set(),
+                           slc_split_name(plan->request.split));
     } else {
-        append_text(identity, "CPU (%s)", slc_cpu_instruction_set());
+        cp_identity_append(identity, "CPU (%s)", slc_cpu_instruction_set());
     }
-    append_text(identity, "\npasses=");
+    cp_identity_append(identity, "\npasses=");
     for (unsigned n = 0; n < state->order; n++) {
-        append_text(identity, "%s%s", n > 0 ? "," : "",
-                    (plan->fusion.modes >> n & 1U) != 0 ? "fused" : "plain");
+        cp_identity_append(identity, "%s%s", n > 0 ? "," : "",
+                           (plan->fusion.modes >> n & 1U) != 0 ? "fused" : "plain");
     }
-    append_text(identity, "\nlayouts=");
+    cp_identity_append(identity, "\nlayouts=");
     for (unsigned n = 0; n < state->order; n++) {
         const struct slc_layout_info *info =
             slc_reader_info(slc_stream_reader(state->stream, plan->mode_layout[n]));
 
-        append_text(identity, "%s%s:%016" PRIx64, n > 0 ? "," : "", slc_layout_name(info->layout),
-                    info->header_hash);
+        cp_identity_append(identity, "%s%s:%016" PRIx64, n > 0 ? "," : "",
+                           slc_layout_name(info->layout), info->header_hash);
     }
-    append_text(identity, "\n");
+    cp_identity_append(identity, "\n");
 }
 
 enum slc_status cp_identity(const struct cp_state *state, char *text, struct slc_error *err)
 {
-    struct identity identity = {text, 0};
+    struct cp_identity identity = {text, 0};
 
-    append_text(&identity, "method=CP-ALS\n");
+    cp_identity_append(&identity, "method=%s\n", state->method->title);
     append_method(&identity, state);
+    if (state->method->identify != NULL) {
+        state->method->identify(state, &identity);
+    }
     append_tensor(&identity, state);
     enum slc_status status = append_start(&identity, state, err);
     if (state->options->holdout > 0.0) {

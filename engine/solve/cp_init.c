@@ -40,7 +40,7 @@ struct reading {
 
 enum slc_status cp_init_find(struct cp_state *state, struct slc_error *err)
 {
-    const struct slc_cp_als_options *options = state->options;
+    const struct slc_cp_options *options = state->options;
     const struct slc_manifest *manifest = &state->store->manifest;
     struct slc_error fault = SLC_ERROR_INIT;
 
@@ -296,7 +296,7 @@ static enum slc_status read_factors(struct cp_state *state, struct slc_error *er
 
 enum slc_status cp_init_read(struct cp_state *state, struct slc_error *err)
 {
-    const struct slc_cp_als_options *options = state->options;
+    const struct slc_cp_options *options = state->options;
     double *lambda = state->result->lambda;
     bool found = false;
     enum slc_status status = read_factors(state, err);

@@ -1,4 +1,4 @@
-/* Resumes a checkpoint of CP-ALS: reads the sections that cp_checkpoint.c wrote into the state of a
+/* Resumes a checkpoint: reads the sections that cp_checkpoint.c wrote into the state of a
  * new run.
  *
  * Results of trials are reused if the plan would make the same trials again. Copies per mode are
@@ -8,7 +8,7 @@
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "engine/solve/cp_checkpoint.h"
-#include "engine/solve/cp_state.h"
+#include "engine/solve/cp_method.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -141,7 +141,7 @@ static enum slc_status read_past(struct cp_state *state,
             past.singular[n] = (singular >> n & 1U) != 0;
         }
         read_numbers(reader, past.mode_seconds, state->order);
-        cp_fit_changed(state, past.iteration, past.fit, past.delta);
+        state->method->record(state, &past);
         SLC_TRY(cp_checkpoint_past(state, &past, err));
     }
     return slc_checkpoint_end(reader, err);
@@ -191,6 +191,9 @@ static enum slc_status load_checkpoint(struct cp_state *state,
     SLC_TRY(read_matrices(state, reader, err));
     SLC_TRY(read_pending(state, reader, saved->pending, err));
     SLC_TRY(read_past(state, reader, saved->past_count, err));
+    if (state->method->restore != NULL) {
+        SLC_TRY(state->method->restore(state, reader, err));
+    }
     restore_numbers(state, saved);
     return SLC_OK;
 }

@@ -1,9 +1,9 @@
-/* Allocates the memory of a CP-ALS run and computes the starting factors.
+/* Allocates the memory of a run and computes the starting factors.
  *
  * All memory is allocated here, before the first pass: factors (in the result), one output for the
  * MTTKRPs of all modes, and one buffer with all R x R matrices and vectors of R numbers. */
 #include "base/memory/checked.h"
-#include "engine/solve/cp_state.h"
+#include "engine/solve/cp_method.h"
 #include "engine/solve/relabel.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@ static uint64_t squares_elements(unsigned order, uint32_t rank)
     return (order + 1U) * (uint64_t)rank * rank + (2 * order + 4U) * (uint64_t)rank;
 }
 
-uint64_t slc_cp_als_memory_bytes(unsigned order, uint32_t rank, unsigned workers, uint64_t rows_max)
+uint64_t slc_cp_memory_bytes(unsigned order, uint32_t rank, unsigned workers, uint64_t rows_max)
 {
     const uint64_t squares = squares_elements(order, rank) * sizeof(double);
     uint64_t sum;
@@ -63,38 +63,24 @@ static void divide_squares(struct cp_state *state)
     state->column_inner = next + 3 * rank;
 }
 
-enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err)
+enum slc_status cp_mttkrp_create(struct cp_state *state, struct slc_error *err)
 {
     const enum slc_value_type type = state->plan->request.precision;
-    const uint64_t rows_max = longest_mode(state);
     struct slc_matrix output = {0};
 
-    SLC_TRY(slc_dense_create(state->plan->threads, state->rank, rows_max, &state->dense, err));
     SLC_TRY(slc_solver_create(&state->solver, state->rank, err));
-    SLC_TRY(slc_buffer_create(&state->squares,
-                              squares_elements(state->order, state->rank) * sizeof(double),
-                              SLC_PAGES_SMALL, err));
-    divide_squares(state);
     /* The output has the size of a matrix for the largest mode. The state keeps only the memory of
      * this matrix. */
     if (state->plan->request.gpu == NULL || state->plan->request.hybrid.kind != SLC_HYBRID_NONE) {
-        SLC_TRY(slc_matrix_create(&output, type, rows_max, state->rank, err));
+        SLC_TRY(slc_matrix_create(&output, type, longest_mode(state), state->rank, err));
     }
     state->output = output.buffer;
-    state->result->lambda = slc_calloc(state->rank, sizeof(double));
-    SLC_TRY(slc_check_memory(state->result->lambda != NULL, err, "for %" PRIu32 " weights",
-                             state->rank));
     return cp_fused_create(state, err);
 }
 
-void cp_state_destroy(struct cp_state *state)
+void cp_mttkrp_destroy(struct cp_state *state)
 {
-    cp_holdout_end(state);
-    slc_run_names_close(&state->init.names);
-    slc_executor_destroy(state->executor);
-    slc_dense_destroy(state->dense);
     slc_solver_destroy(&state->solver);
-    slc_buffer_destroy(&state->squares);
     slc_buffer_destroy(&state->output);
     slc_buffer_destroy(&state->second_output);
     if (state->second_backend != NULL) {
@@ -104,6 +90,32 @@ void cp_state_destroy(struct cp_state *state)
         slc_row_ranges_destroy(&state->ranges[n]);
     }
     slc_free(state->solved);
+}
+
+enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err)
+{
+    SLC_TRY(slc_dense_create(state->plan->threads, state->rank, longest_mode(state), &state->dense,
+                             err));
+    SLC_TRY(slc_buffer_create(&state->squares,
+                              squares_elements(state->order, state->rank) * sizeof(double),
+                              SLC_PAGES_SMALL, err));
+    divide_squares(state);
+    state->result->lambda = slc_calloc(state->rank, sizeof(double));
+    SLC_TRY(slc_check_memory(state->result->lambda != NULL, err, "for %" PRIu32 " weights",
+                             state->rank));
+    return state->method->create != NULL ? state->method->create(state, err) : SLC_OK;
+}
+
+void cp_state_destroy(struct cp_state *state)
+{
+    cp_holdout_end(state);
+    slc_run_names_close(&state->init.names);
+    slc_executor_destroy(state->executor);
+    if (state->method->destroy != NULL) {
+        state->method->destroy(state);
+    }
+    slc_dense_destroy(state->dense);
+    slc_buffer_destroy(&state->squares);
     slc_free(state->identity);
     slc_free(state->past);
 }

@@ -1,15 +1,17 @@
-/* Declarations that the source files of CP-ALS share. Private to engine/solve. */
+/* Declarations that the source files of CP decompositions share. Private to engine/solve. */
 #ifndef SLC_ENGINE_SOLVE_CP_STATE_H
 #define SLC_ENGINE_SOLVE_CP_STATE_H
 
 #include "cpu/dense/dense.h"
-#include "engine/solve/cp_als.h"
+#include "engine/solve/cp.h"
 #include "engine/solve/cp_checkpoint.h"
 #include "engine/solve/held.h"
 #include "engine/stream/pass_cuts.h"
 #include "engine/stream/pass_pace.h"
 #include "engine/stream/row_ranges.h"
 #include "storage/model/run_names.h"
+
+struct cp_method;
 
 /* Conflict strategies of an MTTKRP. */
 struct cp_strategy {
@@ -59,7 +61,8 @@ struct cp_state {
     struct slc_backend *backend;
     struct slc_executor *executor; /* computes MTTKRPs and updates; may hold its own factors */
     const struct slc_plan *plan;
-    const struct slc_cp_als_options *options;
+    const struct slc_cp_options *options;
+    const struct cp_method *method; /* cp_method.h */
     struct slc_cp_result *result;
 
     unsigned order;
@@ -124,9 +127,13 @@ struct cp_state {
     double inner;                   /* inner product <X, M> after the last update */
 };
 
-/* Allocates the memory of a run. cp_state_destroy accepts a partly created state. */
+/* Allocates the memory of a run that all methods share, and the memory of the method.
+ * cp_state_destroy accepts a partly created state. */
 enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 void cp_state_destroy(struct cp_state *state);
+/* Allocates the memory of methods that update a factor from its MTTKRP. */
+enum slc_status cp_mttkrp_create(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+void cp_mttkrp_destroy(struct cp_state *state);
 
 /* Do nothing if options->holdout is 0. cp_holdout_begin collects the held-out nonzeros and makes
  * the stream deliver them as 0 in all later passes. cp_holdout_measure stores the model's error on

@@ -7,38 +7,38 @@
 #include "slc_test.h"
 
 #include "engine/product/npy_pair.h"
-#include "engine/solve/cp_als.h"
+#include "engine/solve/cp.h"
 
 /* The linker substitutes this main for the command's (command_main.h). */
 int __wrap_main(int argc, char **argv);
-enum slc_status __real_slc_cp_als(const struct slc_store *store,
+enum slc_status __real_slc_cp_run(const struct slc_store *store,
                                   struct slc_stream *stream,
                                   struct slc_backend *backend,
                                   const struct slc_plan *plan,
-                                  const struct slc_cp_als_options *options,
+                                  const struct slc_cp_options *options,
                                   struct slc_cp_result *result,
                                   struct slc_error *err);
-enum slc_status __wrap_slc_cp_als(const struct slc_store *store,
+enum slc_status __wrap_slc_cp_run(const struct slc_store *store,
                                   struct slc_stream *stream,
                                   struct slc_backend *backend,
                                   const struct slc_plan *plan,
-                                  const struct slc_cp_als_options *options,
+                                  const struct slc_cp_options *options,
                                   struct slc_cp_result *result,
                                   struct slc_error *err);
 
 /* So that a tensor of a few blocks has parts, too. */
-enum slc_status __wrap_slc_cp_als(const struct slc_store *store,
+enum slc_status __wrap_slc_cp_run(const struct slc_store *store,
                                   struct slc_stream *stream,
                                   struct slc_backend *backend,
                                   const struct slc_plan *plan,
-                                  const struct slc_cp_als_options *options,
+                                  const struct slc_cp_options *options,
                                   struct slc_cp_result *result,
                                   struct slc_error *err)
 {
-    struct slc_cp_als_options in_parts = *options;
+    struct slc_cp_options in_parts = *options;
 
     in_parts.part_bytes = 1;
-    return __real_slc_cp_als(store, stream, backend, plan, &in_parts, result, err);
+    return __real_slc_cp_run(store, stream, backend, plan, &in_parts, result, err);
 }
 
 #define CPD_PATHS                                                                                  \

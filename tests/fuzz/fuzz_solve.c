@@ -10,7 +10,7 @@
 #include "base/memory/bytes.h"
 #include "cpu/cpu.h"
 #include "engine/planning/planning.h"
-#include "engine/solve/cp_als.h"
+#include "engine/solve/cp.h"
 #include "storage/checkpoint/checkpoint_internal.h"
 
 #include <stdio.h>
@@ -59,12 +59,12 @@ static const struct fuzz_file files[] = {{FOLDER "/checkpoint-1.ckpt", seal},
 static enum slc_status
 solve(struct way *way, const struct slc_files *disk, struct slc_cp_result *result)
 {
-    struct slc_cp_als_options options = {.rank = RANK,
-                                         .iterations = ITERATIONS,
-                                         .seed = 3,
-                                         .deterministic = true,
-                                         .parts = {.layouts = &way->layouts},
-                                         .part_bytes = 1};
+    struct slc_cp_options options = {.rank = RANK,
+                                     .iterations = ITERATIONS,
+                                     .seed = 3,
+                                     .deterministic = true,
+                                     .parts = {.layouts = &way->layouts},
+                                     .part_bytes = 1};
     struct slc_checkpoint *checkpoint = NULL;
     struct slc_stream *stream = NULL;
     struct slc_backend *backend = NULL;
@@ -76,7 +76,7 @@ solve(struct way *way, const struct slc_files *disk, struct slc_cp_result *resul
     status = slc_checkpoint_open(disk, FOLDER, false, &checkpoint, NULL);
     if (status == SLC_OK) {
         options.checkpoint = checkpoint;
-        status = slc_cp_als(&way->store, stream, backend, &way->plan, &options, result, NULL);
+        status = slc_cp_run(&way->store, stream, backend, &way->plan, &options, result, NULL);
     }
     slc_checkpoint_close(checkpoint);
     slc_stream_close(stream);

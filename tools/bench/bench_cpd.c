@@ -33,7 +33,7 @@
 #include "tools/bench/roofline/cpd_ceilings.h"
 #include "tools/session/session.h"
 
-#include "engine/solve/cp_als.h"
+#include "engine/solve/cp.h"
 #include "report/json_plan.h"
 
 #include <math.h>
@@ -338,17 +338,16 @@ static enum slc_status decompose(struct cpd_bench *bench,
 {
     const struct arguments *args = bench->args;
     struct slc_session *session = &bench->session;
-    struct slc_cp_als_options cp = {.rank = (uint32_t)args->rank,
-                                    .iterations =
-                                        (unsigned)(args->bench.warm_up + args->bench.repeats),
-                                    .deterministic = args->session.deterministic,
-                                    .iteration = record_iteration,
-                                    .context = bench};
+    struct slc_cp_options cp = {.rank = (uint32_t)args->rank,
+                                .iterations = (unsigned)(args->bench.warm_up + args->bench.repeats),
+                                .deterministic = args->session.deterministic,
+                                .iteration = record_iteration,
+                                .context = bench};
 
     SLC_TRY(session_plan(session, wanted, SLC_OP_CPD, 0, (uint32_t)args->rank, err));
     SLC_TRY(slc_session_start(session, err));
     cp.parts = session->parts;
-    SLC_TRY(slc_cp_als(&session->store, session->stream, session->backend, &session->plan, &cp,
+    SLC_TRY(slc_cp_run(&session->store, session->stream, session->backend, &session->plan, &cp,
                        &bench->result, err));
     return record_run(bench, run, err);
 }

@@ -166,7 +166,7 @@ static void on_checkpoint(void *context, const struct slc_cp_checkpointed *writt
 static void fill_options(struct cpd *cpd)
 {
     const struct arguments *args = &cpd->args;
-    struct slc_cp_als_options *als = &cpd->als;
+    struct slc_cp_options *als = &cpd->als;
 
     als->rank = (uint32_t)args->rank;
     als->iterations = (unsigned)args->iterations;
@@ -426,7 +426,7 @@ int cpd_run_one(struct cpd *cpd, const struct operands *operands)
     cpd_estimate_start(&cpd->estimate);
     enum slc_status status = prepare(cpd, operands, &err);
     if (status == SLC_OK && !cpd->args.dry_run) {
-        status = slc_cp_als(&cpd->session.store, cpd->session.stream, cpd->session.backend,
+        status = slc_cp_run(&cpd->session.store, cpd->session.stream, cpd->session.backend,
                             &cpd->session.plan, &cpd->als, &cpd->result, &err);
     }
     console_clear_live();

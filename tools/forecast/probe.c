@@ -104,17 +104,17 @@ static enum slc_status start_cpd(struct slc_session *session,
                                  struct probe *probe,
                                  struct slc_error *err)
 {
-    const struct slc_cp_als_options als = {.rank = session->plan.request.rank,
-                                           .iterations = iterations,
-                                           .deterministic = session->plan.request.deterministic,
-                                           .parts = session->parts,
-                                           .max_seconds = probe->seconds,
-                                           .stop = &probe->stop,
-                                           .iteration = on_iteration,
-                                           .progress = on_blocks,
-                                           .context = probe};
+    const struct slc_cp_options als = {.rank = session->plan.request.rank,
+                                       .iterations = iterations,
+                                       .deterministic = session->plan.request.deterministic,
+                                       .parts = session->parts,
+                                       .max_seconds = probe->seconds,
+                                       .stop = &probe->stop,
+                                       .iteration = on_iteration,
+                                       .progress = on_blocks,
+                                       .context = probe};
     struct slc_cp_result result = {.order = 0};
-    const enum slc_status status = slc_cp_als(&session->store, session->stream, session->backend,
+    const enum slc_status status = slc_cp_run(&session->store, session->stream, session->backend,
                                               &session->plan, &als, &result, err);
 
     slc_cp_result_destroy(&result);

@@ -8,7 +8,7 @@
 #define SLC_TOOLS_LOG_JSON_H
 
 #include "engine/plan/plan.h"
-#include "engine/solve/cp_als.h"
+#include "engine/solve/cp.h"
 #include "storage/manifest/store.h"
 #include "tools/options/options.h"
 

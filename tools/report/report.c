@@ -252,7 +252,7 @@ void report_not_fused(const struct slc_plan *plan)
 
 void report_factoring(const struct slc_plan *plan,
                       unsigned order,
-                      const struct slc_cp_als_options *options)
+                      const struct slc_cp_options *options)
 {
     heading("Factoring");
     printf(KEY "CP-ALS, rank %u, at most %u iteration%s, tol %g", "method", options->rank,

@@ -4,7 +4,7 @@
 #define SLC_TOOLS_REPORT_H
 
 #include "engine/plan/plan.h"
-#include "engine/solve/cp_als.h"
+#include "engine/solve/cp.h"
 #include "engine/stream/stream.h"
 #include "storage/manifest/store.h"
 
@@ -26,7 +26,7 @@ void report_tensor(const struct slc_store *store);
 /* Prints "Factoring": the options that affect the result. */
 void report_factoring(const struct slc_plan *plan,
                       unsigned order,
-                      const struct slc_cp_als_options *options);
+                      const struct slc_cp_options *options);
 /* Prints which device computes. If `no_gpu` is an error, also prints why no GPU is used. */
 void report_device(const struct slc_plan *plan, const struct slc_error *no_gpu);
 /* Prints why no pass updates two modes, if the reason is worth reporting. */

@@ -4,7 +4,7 @@
 
 #include "base/thread/team.h"
 #include "engine/planning/planning.h"
-#include "engine/solve/cp_als.h"
+#include "engine/solve/cp.h"
 
 #include <stdio.h>
 #include <string.h>

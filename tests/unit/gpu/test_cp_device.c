@@ -118,14 +118,14 @@ static enum slc_status decompose(struct run *run,
                                  struct slc_cp_result *result,
                                  struct slc_error *err)
 {
-    struct slc_cp_als_options options = fixture_options(RANK, ITERATIONS);
+    struct slc_cp_options options = fixture_options(RANK, ITERATIONS);
 
     options.seed = 3;
     options.deterministic = request->deterministic;
     options.parts.gpu = run->device;
     options.iteration = look_at_factors;
     options.context = run;
-    return slc_cp_als(&run->store, run->stream, run->backend, &run->plan, &options, result, err);
+    return slc_cp_run(&run->store, run->stream, run->backend, &run->plan, &options, result, err);
 }
 
 static struct slc_plan_request request_of(unsigned streams)
@@ -140,7 +140,7 @@ static struct slc_plan_request request_of(unsigned streams)
 /* Result of the CPU alone. */
 static void run_cpu(const struct slc_plan_request *request, struct slc_cp_result *result)
 {
-    struct slc_cp_als_options options = fixture_options(RANK, ITERATIONS);
+    struct slc_cp_options options = fixture_options(RANK, ITERATIONS);
     struct slc_plan_request alone = *request;
     struct slc_error err = SLC_ERROR_INIT;
     struct fixture_run run;
@@ -150,7 +150,7 @@ static void run_cpu(const struct slc_plan_request *request, struct slc_cp_result
     alone.hybrid.kind = SLC_HYBRID_NONE;
     SLC_ASSERT_OK(fixture_open(&run, path, &alone, &err), &err);
     SLC_ASSERT_OK(
-        slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, result, &err), &err);
+        slc_cp_run(&run.store, run.stream, run.backend, &run.plan, &options, result, &err), &err);
     fixture_close(&run);
 }
 

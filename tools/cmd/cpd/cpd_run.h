@@ -2,7 +2,7 @@
 #ifndef SLC_TOOLS_CPD_RUN_H
 #define SLC_TOOLS_CPD_RUN_H
 
-#include "engine/solve/cp_als.h"
+#include "engine/solve/cp.h"
 #include "report/run_record.h"
 #include "sweep/sweep.h"
 #include "tools/forecast/estimate.h"
@@ -209,7 +209,7 @@ struct cpd {
     char **argv;
     const struct slc_files *files; /* for opening the store; NULL: those of the system */
     struct slc_session session;
-    struct slc_cp_als_options als;
+    struct slc_cp_options als;
     struct slc_cp_result result;
     struct cpd_output output;
     struct cpd_checkpoint checkpoint;

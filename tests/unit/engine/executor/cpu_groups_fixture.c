@@ -86,14 +86,13 @@ void devices_run_close(struct devices_run *run)
     slc_store_close(&run->store);
 }
 
-struct slc_cp_als_options devices_options(const struct devices_run *run, unsigned iterations)
+struct slc_cp_options devices_options(const struct devices_run *run, unsigned iterations)
 {
-    return (struct slc_cp_als_options){
-        .rank = run->plan.request.rank,
-        .iterations = iterations,
-        .seed = 11,
-        .deterministic = run->plan.request.deterministic,
-        .parts = {.groups = run->backends, .layouts = &run->layouts}};
+    return (struct slc_cp_options){.rank = run->plan.request.rank,
+                                   .iterations = iterations,
+                                   .seed = 11,
+                                   .deterministic = run->plan.request.deterministic,
+                                   .parts = {.groups = run->backends, .layouts = &run->layouts}};
 }
 
 void devices_decompose(const char *path,
@@ -102,14 +101,14 @@ void devices_decompose(const char *path,
                        struct slc_cp_result *result)
 {
     struct slc_error err = SLC_ERROR_INIT;
-    struct slc_cp_als_options options;
+    struct slc_cp_options options;
     struct devices_run run;
 
     SLC_ASSERT_OK(devices_run_plan(&run, path, request, &err), &err);
     devices_run_start(&run);
     options = devices_options(&run, iterations);
     SLC_ASSERT_OK(
-        slc_cp_als(&run.store, run.stream, run.backends[0], &run.plan, &options, result, &err),
+        slc_cp_run(&run.store, run.stream, run.backends[0], &run.plan, &options, result, &err),
         &err);
     devices_run_close(&run);
 }

@@ -3,7 +3,7 @@
 #ifndef SLC_TEST_CPU_GROUPS_FIXTURE_H
 #define SLC_TEST_CPU_GROUPS_FIXTURE_H
 
-#include "engine/solve/cp_als.h"
+#include "engine/solve/cp.h"
 #include "make_sorted.h"
 
 #include <stdbool.h>
@@ -47,7 +47,7 @@ void devices_run_start(struct devices_run *run);
 void devices_run_close(struct devices_run *run);
 
 /* Options for this many iterations, with the run's devices if its plan has any. */
-struct slc_cp_als_options devices_options(const struct devices_run *run, unsigned iterations);
+struct slc_cp_options devices_options(const struct devices_run *run, unsigned iterations);
 
 /* A whole run. */
 void devices_decompose(const char *path,

@@ -265,7 +265,7 @@ static void a_failure_ends_all(void)
     for (int at = 1; at < 300; at += at < 20 ? 6 : 70) {
         struct slc_plan_request request = devices_request(4, 3, 2);
         struct slc_error err = SLC_ERROR_INIT;
-        struct slc_cp_als_options options;
+        struct slc_cp_options options;
         struct slc_cp_result result;
         struct devices_run run;
 
@@ -274,12 +274,12 @@ static void a_failure_ends_all(void)
         make_failing(&run, (unsigned)at % 3, at);
         options = devices_options(&run, 40);
         SLC_ASSERT_FAILS(
-            slc_cp_als(&run.store, run.stream, NULL, &run.plan, &options, &result, &err),
+            slc_cp_run(&run.store, run.stream, NULL, &run.plan, &options, &result, &err),
             SLC_ERR_SYSTEM, &err, "fell off the bus");
         CU_ASSERT_PTR_NULL(result.factors[0].buffer.data);
         slc_error_clear(&err);
         options.iterations = 2;
-        SLC_ASSERT_OK(slc_cp_als(&run.store, run.stream, NULL, &run.plan, &options, &result, &err),
+        SLC_ASSERT_OK(slc_cp_run(&run.store, run.stream, NULL, &run.plan, &options, &result, &err),
                       &err);
         slc_cp_result_destroy(&result);
         run.backends[(unsigned)at % 3] = failing.inner;
@@ -299,7 +299,7 @@ static void stop_after_two(void *context, const struct slc_cp_iteration *iterati
 static void a_stop_ends_all(void)
 {
     struct slc_plan_request request = devices_request(4, 3, 2);
-    struct slc_cp_als_options options;
+    struct slc_cp_options options;
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_cp_result want, got;
     struct devices_store made;
@@ -313,7 +313,7 @@ static void a_stop_ends_all(void)
     options = devices_options(&run, 40);
     options.stop = &failing.stop;
     options.iteration = stop_after_two;
-    SLC_ASSERT_OK(slc_cp_als(&run.store, run.stream, NULL, &run.plan, &options, &got, &err), &err);
+    SLC_ASSERT_OK(slc_cp_run(&run.store, run.stream, NULL, &run.plan, &options, &got, &err), &err);
     CU_ASSERT_EQUAL(got.reason, SLC_STOP_SIGNAL);
     CU_ASSERT(devices_same_bits(&want, &got));
     slc_cp_result_destroy(&got);
@@ -322,7 +322,7 @@ static void a_stop_ends_all(void)
         failing.stop = 0;
         failing.stops = true;
         atomic_store(&failing.left, at);
-        SLC_ASSERT_OK(slc_cp_als(&run.store, run.stream, NULL, &run.plan, &options, &got, &err),
+        SLC_ASSERT_OK(slc_cp_run(&run.store, run.stream, NULL, &run.plan, &options, &got, &err),
                       &err);
         CU_ASSERT_EQUAL(got.reason, SLC_STOP_SIGNAL);
         CU_ASSERT(got.iterations < 40);
@@ -422,7 +422,7 @@ static void refusals_end_it(void)
     static const enum slc_fault_kind kinds[] = {SLC_FAULT_ALLOCATION, SLC_FAULT_THREAD};
     struct slc_plan_request request = devices_request(4, 3, 2);
     struct slc_error err = SLC_ERROR_INIT;
-    struct slc_cp_als_options options;
+    struct slc_cp_options options;
     struct slc_cp_result result;
     struct devices_store made;
     struct devices_run run;
@@ -437,7 +437,7 @@ static void refusals_end_it(void)
         for (uint64_t k = 1; status != SLC_OK; k += slc_test_quick() ? 7 : 1) {
             CU_ASSERT_FATAL(k < 1000);
             slc_fault_arm(kinds[kind], k);
-            status = slc_cp_als(&run.store, run.stream, NULL, &run.plan, &options, &result, &err);
+            status = slc_cp_run(&run.store, run.stream, NULL, &run.plan, &options, &result, &err);
             slc_fault_arm(kinds[kind], 0);
             CU_ASSERT(status == SLC_OK || status == (kind == 0 ? SLC_ERR_MEMORY : SLC_ERR_SYSTEM));
             slc_error_clear(&err);
@@ -463,7 +463,7 @@ static void plans_count_every_device(void)
 {
     struct slc_plan_request request = devices_request(5, 0, 2);
     struct slc_error err = SLC_ERROR_INIT;
-    struct slc_cp_als_options options;
+    struct slc_cp_options options;
     struct slc_cp_result result;
     struct devices_store made;
     struct devices_run one, four;
@@ -483,7 +483,7 @@ static void plans_count_every_device(void)
     options = devices_options(&four, 1);
     options.parts.groups = NULL;
     SLC_ASSERT_FAILS(
-        slc_cp_als(&four.store, four.stream, NULL, &four.plan, &options, &result, &err),
+        slc_cp_run(&four.store, four.stream, NULL, &four.plan, &options, &result, &err),
         SLC_ERR_USAGE, &err, "none were passed");
     devices_run_close(&one);
     devices_run_close(&four);
@@ -507,7 +507,7 @@ static void plans_count_every_device(void)
 static void divisions_have_to_fit_the_layout(void)
 {
     struct slc_plan_request request = devices_request(5, 2, 1);
-    struct slc_cp_als_options options;
+    struct slc_cp_options options;
     struct slc_cp_result result;
     struct devices_store made;
 
@@ -522,7 +522,7 @@ static void divisions_have_to_fit_the_layout(void)
         devices_run_start(&run);
         options = devices_options(&run, 1);
         SLC_ASSERT_FAILS(
-            slc_cp_als(&run.store, run.stream, NULL, &run.plan, &options, &result, &err),
+            slc_cp_run(&run.store, run.stream, NULL, &run.plan, &options, &result, &err),
             SLC_ERR_USAGE, &err, c == 0 ? "no partitions" : "layout blco");
         devices_run_close(&run);
     }

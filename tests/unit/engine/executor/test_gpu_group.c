@@ -125,21 +125,21 @@ static void group_close(struct group_run *run)
     slc_store_close(&run->store);
 }
 
-static struct slc_cp_als_options group_options(const struct group_run *run, unsigned iterations)
+static struct slc_cp_options group_options(const struct group_run *run, unsigned iterations)
 {
-    return (struct slc_cp_als_options){.rank = RANK,
-                                       .iterations = iterations,
-                                       .seed = 11,
-                                       .deterministic = run->plan.request.deterministic,
-                                       .parts = {.gpus = run->group, .layouts = &run->layouts}};
+    return (struct slc_cp_options){.rank = RANK,
+                                   .iterations = iterations,
+                                   .seed = 11,
+                                   .deterministic = run->plan.request.deterministic,
+                                   .parts = {.gpus = run->group, .layouts = &run->layouts}};
 }
 
 static enum slc_status decompose(struct group_run *run,
-                                 const struct slc_cp_als_options *options,
+                                 const struct slc_cp_options *options,
                                  struct slc_cp_result *result,
                                  struct slc_error *err)
 {
-    return slc_cp_als(&run->store, run->stream, NULL, &run->plan, options, result, err);
+    return slc_cp_run(&run->store, run->stream, NULL, &run->plan, options, result, err);
 }
 
 /* Compares the plan for CPU devices with the work done here. */
@@ -191,7 +191,7 @@ static void test_factors(void)
         const enum slc_split split = c % 2 == 0 ? SLC_SPLIT_PARTITIONS : SLC_SPLIT_NNZ;
         struct slc_plan_request request = group_request(counts[c / 2], split);
         struct slc_error err = SLC_ERROR_INIT;
-        struct slc_cp_als_options options;
+        struct slc_cp_options options;
         struct slc_cp_result result;
         struct group_run run;
 
@@ -291,7 +291,7 @@ static void test_outputs(void)
 static void test_refusals(void)
 {
     struct slc_plan_request request = group_request(3, SLC_SPLIT_PARTITIONS);
-    struct slc_cp_als_options options;
+    struct slc_cp_options options;
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_cp_result result;
     struct group_run run;
@@ -338,7 +338,7 @@ static void test_refusals(void)
 
 static void test_damage_and_stops(void)
 {
-    struct slc_cp_als_options options;
+    struct slc_cp_options options;
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_cp_result result;
     struct group_run run;
@@ -390,7 +390,7 @@ static void test_allocations(void)
 static void test_memory(void)
 {
     struct slc_plan_request request = group_request(3, SLC_SPLIT_NNZ);
-    struct slc_cp_als_options options;
+    struct slc_cp_options options;
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_cp_result result;
     struct group_run run;
@@ -431,7 +431,7 @@ static void test_memory(void)
 static void test_impossible(void)
 {
     struct slc_plan_request request = group_request(2, SLC_SPLIT_PARTITIONS);
-    struct slc_cp_als_options options;
+    struct slc_cp_options options;
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_cp_result result;
     struct group_run run;

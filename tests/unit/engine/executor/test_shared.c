@@ -266,7 +266,7 @@ static void test_without_cpu(void)
 static void check_decomposition(const struct slc_hybrid_wish *wish, unsigned add_us)
 {
     struct slc_plan_request request = shared_request(SLC_IO_PREAD, 2, true, wish);
-    struct slc_cp_als_options options = fixture_options(SHARED_RANK, 4);
+    struct slc_cp_options options = fixture_options(SHARED_RANK, 4);
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_cp_result cpu, result;
     struct fixture_run run;
@@ -278,7 +278,7 @@ static void check_decomposition(const struct slc_hybrid_wish *wish, unsigned add
     shared_limits(&many, &request, &least, &all);
     request.hybrid.kind = SLC_HYBRID_NONE;
     SLC_ASSERT_OK(fixture_open(&run, many.path, &request, &err), &err);
-    SLC_ASSERT_OK(slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, &cpu, &err),
+    SLC_ASSERT_OK(slc_cp_run(&run.store, run.stream, run.backend, &run.plan, &options, &cpu, &err),
                   &err);
     fixture_close(&run);
     request.hybrid = *wish;
@@ -286,7 +286,7 @@ static void check_decomposition(const struct slc_hybrid_wish *wish, unsigned add
         shared_open(&shared, &many, NULL, &request, least + (UINT64_C(64) << 10), 100, &err), &err);
     fake_delay_add(shared.run.device, add_us);
     options.parts.gpu = shared.run.device;
-    SLC_ASSERT_OK(slc_cp_als(&shared.run.store, shared.run.stream, shared.backend, &shared.run.plan,
+    SLC_ASSERT_OK(slc_cp_run(&shared.run.store, shared.run.stream, shared.backend, &shared.run.plan,
                              &options, &result, &err),
                   &err);
     CU_ASSERT_DOUBLE_EQUAL(result.fit, cpu.fit, 1e-10);

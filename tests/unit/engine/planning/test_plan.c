@@ -248,7 +248,7 @@ static void passes_read_the_planned_bytes(void)
 {
     const uint64_t dims[3] = {300, 200, 100};
     struct slc_plan_request request = fixture_request(4);
-    struct slc_cp_als_options options = fixture_options(4, 3);
+    struct slc_cp_options options = fixture_options(4, 3);
     struct fixture_tensor tensor;
     struct fixture_run run;
     struct slc_error err = SLC_ERROR_INIT;
@@ -276,7 +276,7 @@ static void passes_read_the_planned_bytes(void)
         store_bytes = run.plan.layouts[0].store_bytes;
         check_sum(&run.plan);
         SLC_ASSERT_OK(
-            slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, &result, &err),
+            slc_cp_run(&run.store, run.stream, run.backend, &run.plan, &options, &result, &err),
             &err);
         CU_ASSERT_EQUAL(bytes_read[0], store_bytes + run.plan.iteration_read_bytes / 3 * 2);
         CU_ASSERT_EQUAL(bytes_read[1], run.plan.iteration_read_bytes);

@@ -210,9 +210,9 @@ struct slc_plan_request fixture_request(uint32_t rank)
     return request;
 }
 
-struct slc_cp_als_options fixture_options(uint32_t rank, unsigned iterations)
+struct slc_cp_options fixture_options(uint32_t rank, unsigned iterations)
 {
-    const struct slc_cp_als_options options = {.rank = rank, .iterations = iterations};
+    const struct slc_cp_options options = {.rank = rank, .iterations = iterations};
 
     return options;
 }

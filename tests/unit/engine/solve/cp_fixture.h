@@ -5,7 +5,7 @@
 
 #include "cpu/cpu.h"
 #include "cpu/reference/reference.h"
-#include "engine/solve/cp_als.h"
+#include "engine/solve/cp.h"
 #include "storage/codec/codec.h"
 #include "storage/manifest/store.h"
 
@@ -56,7 +56,7 @@ struct fixture_run {
 
 /* Options and a request for f64, all cached, no limits; a test changes its subject. */
 struct slc_plan_request fixture_request(uint32_t rank);
-struct slc_cp_als_options fixture_options(uint32_t rank, unsigned iterations);
+struct slc_cp_options fixture_options(uint32_t rank, unsigned iterations);
 
 enum slc_status fixture_open(struct fixture_run *run,
                              const char *path,

@@ -46,11 +46,11 @@ static void open_run(struct fixture_run *run,
 }
 
 static enum slc_status decompose(struct fixture_run *run,
-                                 const struct slc_cp_als_options *options,
+                                 const struct slc_cp_options *options,
                                  struct slc_cp_result *result,
                                  struct slc_error *err)
 {
-    return slc_cp_als(&run->store, run->stream, run->backend, &run->plan, options, result, err);
+    return slc_cp_run(&run->store, run->stream, run->backend, &run->plan, options, result, err);
 }
 
 /* Unit columns, descending weights, at most one factor of a component negative at its largest
@@ -98,7 +98,7 @@ static void compare_with_naive(unsigned order,
     enum { RANK = 3, ITERATIONS = 2 * SLC_CP_COPIES_AFTER + 1 };
     const uint64_t seed = slc_test_seed() + order;
     struct slc_plan_request request = fixture_request(RANK);
-    struct slc_cp_als_options options = fixture_options(RANK, ITERATIONS);
+    struct slc_cp_options options = fixture_options(RANK, ITERATIONS);
     struct history history = {0};
     struct fixture_tensor tensor;
     struct fixture_run run;
@@ -193,7 +193,7 @@ static void open_small(struct fixture_tensor *tensor,
 static void single_precision_comes_close(void)
 {
     struct slc_plan_request request = fixture_request(3);
-    const struct slc_cp_als_options options = fixture_options(3, 10);
+    const struct slc_cp_options options = fixture_options(3, 10);
     struct fixture_tensor tensor;
     struct fixture_run run;
     struct slc_cp_result result;
@@ -220,7 +220,7 @@ static void single_precision_comes_close(void)
 static void stops_for_every_reason(void)
 {
     const struct slc_plan_request request = fixture_request(3);
-    struct slc_cp_als_options options = fixture_options(3, 50);
+    struct slc_cp_options options = fixture_options(3, 50);
     struct history history = {0};
     struct fixture_tensor tensor;
     struct fixture_run run;
@@ -298,7 +298,7 @@ static void stops_inside_a_pass(void)
 {
     static const uint64_t dims[3] = {300, 200, 100};
     struct slc_plan_request request = fixture_request(8);
-    struct slc_cp_als_options options = fixture_options(8, 100);
+    struct slc_cp_options options = fixture_options(8, 100);
     struct interrupter interrupter = {.files = *slc_files_system()};
     struct fixture_tensor tensor;
     struct fixture_run run;
@@ -356,7 +356,7 @@ static void save_start(const struct naive_cp *start, const char *folder)
 static void starts_from_files(void)
 {
     struct slc_plan_request request = fixture_request(3);
-    struct slc_cp_als_options options = fixture_options(3, 5);
+    struct slc_cp_options options = fixture_options(3, 5);
     struct fixture_tensor tensor;
     struct fixture_run run;
     struct slc_cp_result from_seed, from_files;
@@ -414,7 +414,7 @@ static void empty_tensors_have_their_own_message(void)
 {
     static const uint64_t dims[2] = {4, 5};
     const struct slc_plan_request request = fixture_request(2);
-    const struct slc_cp_als_options options = fixture_options(2, 5);
+    const struct slc_cp_options options = fixture_options(2, 5);
     struct fixture_tensor tensor;
     struct fixture_run run;
     struct slc_cp_result result;
@@ -433,7 +433,7 @@ static void decompose_degenerate(
     unsigned order, const uint64_t *dims, uint64_t draws, uint32_t rank, bool singular)
 {
     const struct slc_plan_request request = fixture_request(rank);
-    struct slc_cp_als_options options = fixture_options(rank, 30);
+    struct slc_cp_options options = fixture_options(rank, 30);
     struct history history = {0};
     struct fixture_tensor tensor;
     struct fixture_run run;
@@ -478,7 +478,7 @@ static void degenerate_tensors_are_fitted(void)
 static void options_must_agree_with_the_plan(void)
 {
     const struct slc_plan_request request = fixture_request(3);
-    struct slc_cp_als_options bad[6];
+    struct slc_cp_options bad[6];
     static const char *const messages[6] = {"plan",       "plan",           "tolerance",
                                             "time limit", "regularization", "mode order"};
     struct fixture_tensor tensor;
@@ -509,7 +509,7 @@ static void options_must_agree_with_the_plan(void)
 static void check_every_fault(enum slc_copies copies)
 {
     struct slc_plan_request request = fixture_request(3);
-    const struct slc_cp_als_options options = fixture_options(3, 2);
+    const struct slc_cp_options options = fixture_options(3, 2);
     struct fixture_tensor tensor;
     struct fixture_run run;
 

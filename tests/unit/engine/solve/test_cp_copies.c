@@ -53,7 +53,7 @@ static void open_small(struct fixture_run *run, enum slc_copies copies)
 
 /* A whole run, from opening to closing. */
 static void decompose(enum slc_copies copies,
-                      struct slc_cp_als_options options,
+                      struct slc_cp_options options,
                       struct seen *seen,
                       struct slc_cp_result *result)
 {
@@ -64,7 +64,7 @@ static void decompose(enum slc_copies copies,
     options.iteration = on_iteration;
     options.context = seen;
     SLC_ASSERT_OK(
-        slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, result, &err), &err);
+        slc_cp_run(&run.store, run.stream, run.backend, &run.plan, &options, result, &err), &err);
     fixture_close(&run);
 }
 
@@ -113,7 +113,7 @@ static void reports_earlier_passes(void)
 /* Optional replicas are abandoned if memory is refused, required ones are not. */
 static void continues_without_memory(void)
 {
-    const struct slc_cp_als_options options = fixture_options(RANK, ITERATIONS_MAX);
+    const struct slc_cp_options options = fixture_options(RANK, ITERATIONS_MAX);
     struct slc_cp_result with, without;
     struct seen seen = {.refuse_memory = false};
     struct seen refused = {.refuse_memory = true};
@@ -138,7 +138,7 @@ static void continues_without_memory(void)
  * limit. */
 static void ends_in_time_while_they_are_made(void)
 {
-    struct slc_cp_als_options options = fixture_options(RANK, 4);
+    struct slc_cp_options options = fixture_options(RANK, 4);
     struct slc_cp_result result;
     struct seen seen = {.refuse_memory = false};
 

@@ -24,7 +24,7 @@ static void make_problem(void)
 
 /* The same run on the CPU. */
 static void run_cpu(const struct slc_plan_request *request,
-                    struct slc_cp_als_options options,
+                    struct slc_cp_options options,
                     struct slc_cp_result *result)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -35,22 +35,22 @@ static void run_cpu(const struct slc_plan_request *request,
     options.iteration = NULL;
     SLC_ASSERT_OK(fixture_open(&run, path, request, &err), &err);
     SLC_ASSERT_OK(
-        slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, result, &err), &err);
+        slc_cp_run(&run.store, run.stream, run.backend, &run.plan, &options, result, &err), &err);
     fixture_close(&run);
 }
 
 static enum slc_status run_device(struct device_run *run,
-                                  struct slc_cp_als_options *options,
+                                  struct slc_cp_options *options,
                                   struct slc_cp_result *result,
                                   struct slc_error *err)
 {
     options->parts.gpu = run->device;
-    return slc_cp_als(&run->store, run->stream, NULL, &run->plan, options, result, err);
+    return slc_cp_run(&run->store, run->stream, NULL, &run->plan, options, result, err);
 }
 
 /* A run on a device with this much memory beyond the least, compared with the CPU's. */
 static void compare(const struct slc_plan_request *request,
-                    struct slc_cp_als_options options,
+                    struct slc_cp_options options,
                     uint64_t extra_bytes,
                     double tolerance)
 {
@@ -92,7 +92,7 @@ static void compare(const struct slc_plan_request *request,
 static void test_same_fit(void)
 {
     struct slc_plan_request request = fixture_request(RANK);
-    struct slc_cp_als_options options = fixture_options(RANK, 4);
+    struct slc_cp_options options = fixture_options(RANK, 4);
     static const unsigned order[3] = {2, 0, 1};
 
     make_problem();
@@ -122,7 +122,7 @@ static void test_sorted_layouts(void)
 {
     static const uint64_t dims[3] = {90, 40, 30};
     struct slc_plan_request request = fixture_request(RANK);
-    struct slc_cp_als_options options = fixture_options(RANK, 3);
+    struct slc_cp_options options = fixture_options(RANK, 3);
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_made_tensor made;
     char blco_path[512];
@@ -163,7 +163,7 @@ static void end_after(void *context, const struct slc_cp_iteration *iteration)
 static void test_stops(void)
 {
     struct slc_plan_request request = fixture_request(RANK);
-    struct slc_cp_als_options options = fixture_options(RANK, 3);
+    struct slc_cp_options options = fixture_options(RANK, 3);
     struct slc_error err = SLC_ERROR_INIT;
     struct ending ending = {0, 3};
     struct slc_cp_result cpu, result;
@@ -200,7 +200,7 @@ static void test_stops(void)
 static void test_refusals(void)
 {
     struct slc_plan_request request = fixture_request(RANK);
-    struct slc_cp_als_options options = fixture_options(RANK, 2);
+    struct slc_cp_options options = fixture_options(RANK, 2);
     struct slc_cp_result result;
     struct device_run run;
     uint64_t least, all, k;
@@ -303,7 +303,7 @@ static void refuse(struct device_run *run, const struct slc_plan_request *reques
 static void test_impossible(void)
 {
     const struct slc_plan_request plain = fixture_request(RANK);
-    struct slc_cp_als_options options = fixture_options(RANK, 1);
+    struct slc_cp_options options = fixture_options(RANK, 1);
     struct slc_plan_request request = plain;
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_cp_result result;
@@ -326,7 +326,7 @@ static void test_impossible(void)
     request.operation = SLC_OP_TTM;
     refuse(&run, &request, "matrix");
     SLC_ASSERT_OK(device_run_start(&run, &plain, &err), &err);
-    SLC_ASSERT_FAILS(slc_cp_als(&run.store, run.stream, NULL, &run.plan, &options, &result, &err),
+    SLC_ASSERT_FAILS(slc_cp_run(&run.store, run.stream, NULL, &run.plan, &options, &result, &err),
                      SLC_ERR_USAGE, &err, "the same device");
     device_run_close(&run);
     fixture_destroy(&tensor);

@@ -31,7 +31,7 @@ static bool reset_peak(void)
 /* Decomposes with the smallest budget plus `extra` bytes and checks the peak. */
 static void run_within(const char *path, struct slc_plan_request request, uint64_t extra)
 {
-    struct slc_cp_als_options options = fixture_options(request.rank, 2);
+    struct slc_cp_options options = fixture_options(request.rank, 2);
     struct fixture_run run;
     struct slc_cp_result result;
     struct slc_error err = SLC_ERROR_INIT;
@@ -48,7 +48,7 @@ static void run_within(const char *path, struct slc_plan_request request, uint64
     }
     SLC_ASSERT_OK(err.status, &err);
     SLC_ASSERT_OK(
-        slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, &result, &err), &err);
+        slc_cp_run(&run.store, run.stream, run.backend, &run.plan, &options, &result, &err), &err);
     peak = slc_memory_peak();
     printf("# rank %" PRIu32 ", %s, %u threads: peak %" PRIu64 " KiB of %" PRIu64
            " KiB, process %" PRIu64 " KiB\n",

@@ -105,7 +105,7 @@ static enum slc_status run_once(const char *path,
                                 uint64_t *bytes,
                                 struct slc_error *err)
 {
-    struct slc_cp_als_options options =
+    struct slc_cp_options options =
         fixture_options(COMPONENTS, leaving->iterations != 0 ? leaving->iterations : ITERATIONS);
     struct slc_checkpoint *checkpoint = NULL;
     struct slc_stream_stats stats;
@@ -129,7 +129,7 @@ static enum slc_status run_once(const char *path,
     if (leaving->reads != 0) {
         slc_faulty_fail(&faulty, SLC_FAULTY_READ, leaving->reads, EIO);
     }
-    status = slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, result, err);
+    status = slc_cp_run(&run.store, run.stream, run.backend, &run.plan, &options, result, err);
     slc_stream_stats(run.stream, &stats);
     *bytes += stats.bytes_read;
     slc_checkpoint_close(checkpoint);

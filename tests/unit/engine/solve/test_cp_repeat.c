@@ -24,7 +24,7 @@ static void make_tensor(struct fixture_tensor *tensor)
 static void
 decompose(const char *path, const struct slc_plan_request *request, struct slc_cp_result *result)
 {
-    struct slc_cp_als_options options = fixture_options(RANK, ITERATIONS);
+    struct slc_cp_options options = fixture_options(RANK, ITERATIONS);
     struct fixture_run run;
     struct slc_error err = SLC_ERROR_INIT;
 
@@ -33,7 +33,7 @@ decompose(const char *path, const struct slc_plan_request *request, struct slc_c
     memset(result, 0, sizeof *result);
     SLC_ASSERT_OK(fixture_open(&run, path, request, &err), &err);
     SLC_ASSERT_OK(
-        slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, result, &err), &err);
+        slc_cp_run(&run.store, run.stream, run.backend, &run.plan, &options, result, &err), &err);
     fixture_close(&run);
 }
 

@@ -23,7 +23,7 @@ static const uint64_t lengths[3] = {60, 31, 17};
 /* One part of a run: its plan, its stop, and its messages. */
 struct part {
     struct slc_plan_request request;
-    struct slc_cp_als_options options;
+    struct slc_cp_options options;
     const char *folder;            /* of the checkpoint; NULL: none */
     const struct slc_files *files; /* for it */
     bool restart;
@@ -126,7 +126,7 @@ static enum slc_status run_part(const char *path, struct part *part, struct slc_
         part->options.resumed = on_resume;
         part->options.checkpointed = on_checkpoint;
         part->options.context = part;
-        status = slc_cp_als(&run.store, run.stream, run.backends[0], &run.plan, &part->options,
+        status = slc_cp_run(&run.store, run.stream, run.backends[0], &run.plan, &part->options,
                             &part->result, err);
     }
     if (status == SLC_OK && part->result.reason != SLC_STOP_SIGNAL &&

@@ -61,7 +61,7 @@ static void decompose(const char *path,
                       struct seen *seen,
                       struct slc_cp_result *result)
 {
-    struct slc_cp_als_options options = fixture_options(RANK, 4);
+    struct slc_cp_options options = fixture_options(RANK, 4);
     struct slc_error err = SLC_ERROR_INIT;
     struct fixture_run run;
 
@@ -74,7 +74,7 @@ static void decompose(const char *path,
     options.context = seen;
     options.deterministic = request->deterministic;
     SLC_ASSERT_OK(
-        slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, result, &err), &err);
+        slc_cp_run(&run.store, run.stream, run.backend, &run.plan, &options, result, &err), &err);
     fixture_close(&run);
 }
 
@@ -166,7 +166,7 @@ static void plans_reuse_a_choice(void)
 /* The k-th allocation fails during trials, for every k from the first pass on. */
 static void faults_end_a_trial(void)
 {
-    struct slc_cp_als_options options = fixture_options(RANK, 2);
+    struct slc_cp_options options = fixture_options(RANK, 2);
     bool done = false;
     char path[512];
 
@@ -182,7 +182,7 @@ static void faults_end_a_trial(void)
         SLC_ASSERT_OK(fixture_open(&fixture, path, &request, &err), &err);
         want_trials(&fixture.plan, SLC_CONFLICT_LOCKED);
         slc_fault_arm(SLC_FAULT_ALLOCATION, k);
-        status = slc_cp_als(&fixture.store, fixture.stream, fixture.backend, &fixture.plan,
+        status = slc_cp_run(&fixture.store, fixture.stream, fixture.backend, &fixture.plan,
                             &options, &result, &err);
         done = slc_fault_seen(SLC_FAULT_ALLOCATION) < k;
         slc_fault_arm(SLC_FAULT_ALLOCATION, 0);

@@ -95,7 +95,7 @@ static void run_cpd(const char *path,
                     unsigned count,
                     struct outcome *outcome)
 {
-    struct slc_cp_als_options options = fixture_options(request->rank, count);
+    struct slc_cp_options options = fixture_options(request->rank, count);
     struct counts counts = {outcome, count};
     struct slc_error err = SLC_ERROR_INIT;
     struct sorted_run run;
@@ -107,7 +107,7 @@ static void run_cpd(const char *path,
     SLC_ASSERT_OK(plan_run(&run, path, request, &err), &err);
     CU_ASSERT_TRUE_FATAL(start_run(&run, NULL));
     outcome->plan = run.plan;
-    SLC_ASSERT_OK(slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options,
+    SLC_ASSERT_OK(slc_cp_run(&run.store, run.stream, run.backend, &run.plan, &options,
                              &outcome->result, &err),
                   &err);
     close_run(&run);
@@ -363,7 +363,7 @@ static void stops_leave_a_model(void)
     request.slots = 3;
     for (unsigned at = 1; at < 60; at += slc_test_quick() ? 11 : 2) {
         struct stopper stopper = {.table = *slc_quick_files(), .inner = slc_quick_files()};
-        struct slc_cp_als_options options = fixture_options(COMPONENTS, 3);
+        struct slc_cp_options options = fixture_options(COMPONENTS, 3);
         struct slc_error err = SLC_ERROR_INIT;
         struct slc_cp_result result;
         struct sorted_run run;
@@ -376,7 +376,7 @@ static void stops_leave_a_model(void)
         CU_ASSERT_TRUE_FATAL(start_run(&run, &stopper.table));
         stopper.stop_at = atomic_load(&stopper.reads) + at;
         SLC_ASSERT_OK(
-            slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, &result, &err),
+            slc_cp_run(&run.store, run.stream, run.backend, &run.plan, &options, &result, &err),
             &err);
         fit = fit_of(&made, &result);
         /* No fit is reported before the first iteration is complete. */
@@ -393,7 +393,7 @@ static void stops_leave_a_model(void)
 static void no_memory(void)
 {
     struct slc_plan_request request = request_of(SLC_PASSES_FUSED);
-    const struct slc_cp_als_options options = fixture_options(COMPONENTS, 1);
+    const struct slc_cp_options options = fixture_options(COMPONENTS, 1);
     struct slc_error err = SLC_ERROR_INIT;
     struct low_rank made;
     struct sorted_run run;
@@ -409,7 +409,7 @@ static void no_memory(void)
         slc_error_clear(&err);
         slc_fault_arm(SLC_FAULT_ALLOCATION, k);
         status =
-            slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, &result, &err);
+            slc_cp_run(&run.store, run.stream, run.backend, &run.plan, &options, &result, &err);
         slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
         if (status == SLC_OK) {
             slc_cp_result_destroy(&result);
@@ -511,7 +511,7 @@ static void plans_choose_an_order(void)
 static void names_and_refusals(void)
 {
     struct slc_plan_request request = request_of(SLC_PASSES_FUSED);
-    struct slc_cp_als_options options = fixture_options(COMPONENTS, 1);
+    struct slc_cp_options options = fixture_options(COMPONENTS, 1);
     struct slc_error err = SLC_ERROR_INIT;
     enum slc_passes passes = SLC_PASSES_AUTO;
     struct slc_cp_result result;
@@ -547,7 +547,7 @@ static void names_and_refusals(void)
         options.mode_order[k] = 2 - k;
     }
     SLC_ASSERT_FAILS(
-        slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, &result, &err),
+        slc_cp_run(&run.store, run.stream, run.backend, &run.plan, &options, &result, &err),
         SLC_ERR_USAGE, &err, "a different order");
     close_run(&run);
     slc_made_tensor_destroy(&made.tensor);

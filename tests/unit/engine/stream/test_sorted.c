@@ -183,7 +183,7 @@ static void decompositions_agree(void)
     make_sorted_store(&made, "cpd", MODES, dims, 20000, 1U << 0 | 1U << 2, 4000, 4096);
     for (unsigned c = 0; c < 2; c++) {
         struct slc_plan_request request = fixture_request(5);
-        struct slc_cp_als_options options = fixture_options(5, 4);
+        struct slc_cp_options options = fixture_options(5, 4);
         struct slc_error err = SLC_ERROR_INIT;
         struct sorted_run run;
 
@@ -195,7 +195,7 @@ static void decompositions_agree(void)
         CU_ASSERT_EQUAL(run.plan.mode_layout[1], 0);
         CU_ASSERT_TRUE_FATAL(start_run(&run, NULL));
         SLC_ASSERT_OK(
-            slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, &results[c], &err),
+            slc_cp_run(&run.store, run.stream, run.backend, &run.plan, &options, &results[c], &err),
             &err);
         close_run(&run);
     }

@@ -1,7 +1,7 @@
 /* Implements CP-ALS over a streamed store ([Kolda2009] section 3.4). An iteration computes N
  * MTTKRPs, N solves and the fit. */
-#ifndef SLC_ENGINE_SOLVE_CP_ALS_H
-#define SLC_ENGINE_SOLVE_CP_ALS_H
+#ifndef SLC_ENGINE_SOLVE_CP_H
+#define SLC_ENGINE_SOLVE_CP_H
 
 #include "base/backend.h"
 #include "base/error/error.h"
@@ -53,7 +53,7 @@ enum {
     SLC_CP_SMALL_CHANGES = 3
 };
 
-/* Default tolerance (struct slc_cp_als_options). */
+/* Default tolerance (struct slc_cp_options). */
 #define SLC_CP_TOLERANCE 1e-5
 
 struct slc_cp_iteration {
@@ -65,7 +65,7 @@ struct slc_cp_iteration {
     uint64_t bytes_read;
     /* Number of passes. A pass for two modes counts in the iteration in which it is made. */
     unsigned passes;
-    bool singular[SLC_MAX_ORDER]; /* true if V of this mode was singular (see slc_cp_als) */
+    bool singular[SLC_MAX_ORDER]; /* true if V of this mode was singular (see slc_cp_run) */
     uint64_t heldout;     /* number of held-out nonzeros; 0 if none, or unknown after a resume */
     double heldout_rmse;  /* root mean square error of the model on held-out nonzeros */
     double heldout_mae;   /* mean absolute error of the model on held-out nonzeros */
@@ -102,7 +102,7 @@ struct slc_cp_checkpointed {
     uint64_t bytes;
 };
 
-struct slc_cp_als_options {
+struct slc_cp_options {
     const struct slc_files *files; /* used to read init_folder; NULL: the operating system */
     uint32_t rank;
     unsigned iterations; /* maximum number; 0: compute only the starting factors */
@@ -112,7 +112,7 @@ struct slc_cp_als_options {
     /* Time limit in seconds; 0: no limit. Checked before every MTTKRP, after every iteration, and
      * while copies are made. */
     double max_seconds;
-    double regularization; /* added to the diagonal of every V (see slc_cp_als) before solving */
+    double regularization; /* added to the diagonal of every V (see slc_cp_run) before solving */
     uint64_t seed;
     /* Fraction of the nonzeros to hold out, at most 0.5 (engine/stream/holdout.h); 0: none. The
      * factorization treats held-out nonzeros as zeros, and ||X|| excludes them. The model's error
@@ -175,7 +175,7 @@ struct slc_cp_diagnosis {
     bool rising;
 };
 
-/* Result of slc_cp_als. Owns its matrices; release it with slc_cp_result_destroy, which accepts an
+/* Result of slc_cp_run. Owns its matrices; release it with slc_cp_result_destroy, which accepts an
  * all-zero struct. */
 struct slc_cp_result {
     unsigned order;
@@ -215,11 +215,10 @@ struct slc_cp_result {
 };
 void slc_cp_result_destroy(struct slc_cp_result *result);
 
-/* Returns the bytes that slc_cp_als maps in addition to factors, MTTKRP output and kernel scratch:
+/* Returns the bytes that slc_cp_run maps in addition to factors, MTTKRP output and kernel scratch:
  * scratch of dense algebra, the solver, the R x R matrices and the checkpoint buffer. UINT64_MAX on
  * overflow. */
-uint64_t
-slc_cp_als_memory_bytes(unsigned order, uint32_t rank, unsigned workers, uint64_t rows_max);
+uint64_t slc_cp_memory_bytes(unsigned order, uint32_t rank, unsigned workers, uint64_t rows_max);
 
 /* Returns the additional bytes for holding out the fraction `holdout`, for the plan's beside_bytes.
  * 0 if the fraction is 0; UINT64_MAX on overflow. */
@@ -263,11 +262,11 @@ uint64_t slc_cp_holdout_bytes(unsigned order, uint64_t nnz, double holdout, unsi
  * if the checkpoint belongs to a different run; the message names the difference. *result is empty
  * after an error. A stop by the time limit or a signal is not an error: *result then holds the
  * current factors. */
-enum slc_status slc_cp_als(const struct slc_store *store,
+enum slc_status slc_cp_run(const struct slc_store *store,
                            struct slc_stream *stream,
                            struct slc_backend *backend,
                            const struct slc_plan *plan,
-                           const struct slc_cp_als_options *options,
+                           const struct slc_cp_options *options,
                            struct slc_cp_result *result,
                            struct slc_error *err) SLC_NODISCARD;
 
