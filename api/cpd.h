@@ -19,6 +19,13 @@ enum slc_status api_cpd_read_options(struct sluice_cpd_options *known,
                                      const struct sluice_cpd_options *options,
                                      struct slc_error *err) SLC_NODISCARD;
 
+/* Sets algorithm and terms of the solver's options for a tensor of `order` modes. Errors:
+ * SLC_ERR_USAGE; those of slc_cp_choose. */
+enum slc_status api_cpd_terms(const struct sluice_cpd_options *known,
+                              unsigned order,
+                              struct slc_cp_options *options,
+                              struct slc_error *err) SLC_NODISCARD;
+
 /* Implement sluice_cpd_plan and sluice_cpd with checked options. */
 enum slc_status api_cpd_plan(const struct sluice_store *store,
                              uint32_t rank,

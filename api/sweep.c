@@ -78,16 +78,20 @@ prepare(void *context, uint32_t rank, json_t **identity, struct slc_error *err)
     const struct sweep *sweep = context;
     const struct sluice_compute_options *compute = &sweep->cpd.compute;
     const struct api_cpd_limits limits = api_cpd_limits(&sweep->cpd);
+    struct slc_cp_options solver = {.rank = rank};
+    enum slc_status status =
+        api_cpd_terms(&sweep->cpd, sweep->store->store.manifest.order, &solver, err);
     const struct slc_sweep_method method = {
         .iterations = limits.iterations,
         .tolerance = limits.tolerance,
-        .regularization = sweep->cpd.regularization,
+        .algorithm = solver.algorithm,
+        .terms = solver.terms,
         .precision = compute->precision != 0 ? (enum slc_value_type)compute->precision : SLC_F64,
         .deterministic = compute->deterministic != 0,
         .holdout = sweep->cpd.holdout,
         .holdout_seed = sweep->cpd.holdout_seed};
-    const enum slc_status status = api_cpd_plan(sweep->store, rank, &sweep->cpd, NULL, err);
 
+    SLC_THEN(status, api_cpd_plan(sweep->store, rank, &sweep->cpd, NULL, err));
     *identity =
         status == SLC_OK ? slc_sweep_identity(&sweep->store->store.manifest, &method) : NULL;
     return status;

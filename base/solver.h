@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct slc_row_solver; /* base/row_solver.h */
+
 /* Solves X = M D V^-1 E row by row, with diagonal matrices D and E. If V = L L^T is regular, X
  * (E^-1 L) (D^-1 L)^T = M is solved by substitution with the two triangular matrices. If V is
  * singular, X is the product M D V^+ E. Matrices are row-major. */
@@ -25,6 +27,12 @@ struct slc_solver {
     double *backward; /* E^-1 L */
     /* inverses of the diagonal elements of `forward` and `backward` */
     double *forward_inverse, *backward_inverse;
+    /* If not NULL, this solver of MTTKRP rows computes the rows, and the matrices above are not
+     * used. It receives the rows of M D, and starts with the rows of X S, where X is the factor
+     * before the update and S a diagonal matrix. Its solution times E is stored. Borrowed, like the
+     * R numbers of each diagonal matrix. */
+    const struct slc_row_solver *rows;
+    const double *left, *start, *right; /* D, S, E */
 };
 
 /* Sums over all rows of the updated factor, computed from its numbers after rounding to its type.

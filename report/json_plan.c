@@ -179,6 +179,9 @@ json_t *slc_json_iteration(const struct slc_cp_iteration *iteration, unsigned or
         "{s:I, s:f, s:f, s:f, s:I, s:I}", "iteration", (json_int_t)iteration->iteration, "fit",
         iteration->fit, "delta", iteration->delta, "seconds", iteration->seconds, "bytes_read",
         (json_int_t)iteration->bytes_read, "passes", (json_int_t)iteration->passes);
+    if (iteration->objective > 0) {
+        slc_json_set_real(object, "objective", iteration->objective);
+    }
     if (iteration->heldout > 0) {
         slc_json_set_real(object, "heldout_rmse", iteration->heldout_rmse);
     }

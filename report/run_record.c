@@ -217,7 +217,10 @@ static json_t *record_to_json(const struct slc_run_facts *facts, struct machine_
     slc_json_set(object, "device", slc_json_device_stats(facts->plan, &result->gpu));
     slc_json_set(object, "share", slc_json_hybrid(result->hybrid, result->order));
     slc_json_set(object, "conflicts", conflicts(result, facts->plan->fusion.seconds));
+    slc_json_set_text(object, "method", slc_cp_algorithm_name(result->algorithm));
     slc_json_set_real(object, "fit", result->fit);
+    slc_json_set(object, "objective",
+                 result->objective > 0 ? json_real(result->objective) : json_null());
     slc_json_set(object, "holdout", holdout(result));
     slc_json_set(object, "diagnosis", slc_run_diagnosis_json(result));
     slc_json_set_text(object, "reason", slc_stop_reason_name(result->reason));

@@ -6,6 +6,7 @@
 #define SLC_REPORT_SWEEP_H
 
 #include "base/error/error.h"
+#include "engine/solve/cp_terms.h"
 #include "storage/manifest/store.h"
 #include "sweep/sweep_compare.h"
 #include "sweep/sweep_record.h"
@@ -80,7 +81,9 @@ enum slc_status slc_sweep(const struct slc_sweep_options *options,
 /* Options that determine the results of all runs of a sweep, except rank and seed. */
 struct slc_sweep_method {
     uint64_t iterations;
-    double tolerance, regularization;
+    double tolerance;
+    enum slc_cp_algorithm algorithm;   /* not SLC_CP_AUTO */
+    const struct slc_row_terms *terms; /* one per mode of the tensor; borrowed */
     enum slc_value_type precision;
     bool deterministic;
     double holdout;

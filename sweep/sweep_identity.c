@@ -9,7 +9,7 @@ static void add_member(json_t *identity, const char *name, const char *format, .
     SLC_PRINTF(3, 4);
 static void add_member(json_t *identity, const char *name, const char *format, ...)
 {
-    char text[256];
+    char text[SLC_CP_TERMS_BYTES];
     va_list arguments;
 
     va_start(arguments, format);
@@ -30,22 +30,46 @@ static void add_dims(json_t *identity, const struct slc_manifest *manifest)
     (void)json_object_set_new(identity, "tensor dims", json_string(dims));
 }
 
+/* Adds one number if it is the same for all modes. */
+static void add_regularization(json_t *identity, unsigned order, const struct slc_row_terms *terms)
+{
+    char text[SLC_MAX_ORDER * 32];
+    size_t used = 0;
+    bool same = true;
+
+    for (unsigned n = 0; n < order; n++) {
+        same = same && terms[n].ridge == terms[0].ridge;
+    }
+    for (unsigned n = 0; n < (same ? 1 : order); n++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%.17g", n > 0 ? "," : "",
+                                 terms[n].ridge);
+    }
+    add_member(identity, "regularization", "%s", text);
+}
+
 json_t *slc_sweep_identity(const struct slc_manifest *manifest,
                            const struct slc_sweep_method *method)
 {
-    /* Each call below adds one entry. */
-    const size_t entries = 9;
+    /* Each call below adds one entry, except those for constraints. */
+    size_t entries = 9;
     json_t *identity = json_object();
+    char constraints[SLC_CP_TERMS_BYTES];
 
     add_member(identity, "tensor content", "%016" PRIx64, manifest->content_sum);
     add_dims(identity, manifest);
     add_member(identity, "tensor nonzeros", "%" PRIu64, manifest->nnz);
     add_member(identity, "iterations", "%" PRIu64, method->iterations);
     add_member(identity, "tolerance", "%.17g", method->tolerance);
-    add_member(identity, "regularization", "%.17g", method->regularization);
+    add_regularization(identity, manifest->order, method->terms);
     add_member(identity, "precision", "%s", method->precision == SLC_F32 ? "f32" : "f64");
     add_member(identity, "deterministic", "%s", method->deterministic ? "yes" : "no");
     add_member(identity, "held out", "%.17g, seed %" PRIu64, method->holdout, method->holdout_seed);
+    slc_cp_terms_text(method->terms, manifest->order, constraints);
+    if (method->algorithm != SLC_CP_ALS) {
+        add_member(identity, "method", "%s", slc_cp_algorithm_name(method->algorithm));
+        add_member(identity, "constraints", "%s", constraints);
+        entries += 2;
+    }
     if (json_object_size(identity) != entries) {
         json_decref(identity);
         return NULL;

@@ -121,6 +121,10 @@ enum slc_status slc_dense_update_part(struct slc_dense *dense,
                                       unsigned worker,
                                       double *columns,
                                       struct slc_error *err) SLC_NODISCARD;
+/* Solves a block of SLC_BLOCK_ROWS rows of slc_block_width(rank) numbers
+ * (cpu/kernel/dense_kernels.h), aligned to 64 bytes: X = M D V^-1 E. `x` may be `m`, unless V is
+ * singular. */
+void slc_dense_solve_block(const struct slc_solver *solver, double *m, double *x);
 /* Returns the number of elements of `columns` per call of slc_dense_update_part. The `columns` of
  * several calls are contiguous, and begin at a cache line. */
 uint64_t slc_dense_columns_elements(uint32_t rank);
@@ -156,6 +160,12 @@ enum slc_status slc_dense_column_norms(struct slc_dense *dense,
                                        double *signs,
                                        double *opposites,
                                        struct slc_error *err) SLC_NODISCARD;
+
+/* Computes the 1-norm of each column. */
+enum slc_status slc_dense_column_sums(struct slc_dense *dense,
+                                      const struct slc_matrix *matrix,
+                                      double *sums,
+                                      struct slc_error *err) SLC_NODISCARD;
 
 /* Reorders columns: new column r is old column order[r]. */
 enum slc_status slc_dense_permute(struct slc_dense *dense,

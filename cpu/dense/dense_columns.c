@@ -193,6 +193,43 @@ enum slc_status slc_dense_column_norms(struct slc_dense *dense,
     return status;
 }
 
+/* Computes the sums of magnitudes of the columns for each group. */
+static void sum_groups(void *context, uint64_t first, uint64_t last, unsigned worker)
+{
+    const struct column_sweep *sweep = context;
+    const uint32_t cols = sweep->a->cols;
+    double *row = slc_dense_panel(sweep->dense, worker, 0);
+
+    for (uint64_t group = first; group < last; group++) {
+        const uint64_t limit = slc_group_end(&sweep->cut, group);
+        double *sums = sweep->dense->columns + group * 2 * cols;
+
+        memset(sums, 0, cols * sizeof *sums);
+        for (uint64_t i = group * sweep->cut.group_rows; i < limit; i++) {
+            slc_dense_load(sweep->a, i, i + 1, 0, cols, row);
+            for (uint32_t r = 0; r < cols; r++) {
+                sums[r] += fabs(row[r]);
+            }
+        }
+    }
+}
+
+enum slc_status slc_dense_column_sums(struct slc_dense *dense,
+                                      const struct slc_matrix *matrix,
+                                      double *sums,
+                                      struct slc_error *err)
+{
+    struct column_sweep sweep = {.dense = dense, .a = matrix};
+
+    SLC_TRY(slc_dense_check(dense, matrix, err));
+    sweep.cut = slc_row_cut(matrix->rows, slc_panel_rows(matrix->cols), SLC_DENSE_GROUPS);
+    SLC_TRY(slc_team_for(dense->workers, sweep.cut.groups, 1, sum_groups, &sweep, err));
+    for (uint32_t r = 0; r < matrix->cols; r++) {
+        sums[r] = sum_of_groups(&sweep, r);
+    }
+    return SLC_OK;
+}
+
 static void permute_rows(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
     const struct column_sweep *sweep = context;

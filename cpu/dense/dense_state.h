@@ -90,4 +90,20 @@ void slc_dense_load(const struct slc_matrix *matrix,
 /* Stores contiguous f64 in rows [begin, end). */
 void slc_dense_store(struct slc_matrix *matrix, uint64_t begin, uint64_t end, const double *from);
 
+/* Solve rows with solver->rows: slc_dense_apply rows [begin, end) on one worker,
+ * slc_dense_apply_all all rows. Shapes have been checked. Errors: those of the row solver. */
+enum slc_status slc_dense_apply(struct slc_dense *dense,
+                                const struct slc_solver *solver,
+                                const struct slc_matrix *mttkrp,
+                                struct slc_matrix *factor,
+                                uint64_t begin,
+                                uint64_t end,
+                                unsigned worker,
+                                struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_dense_apply_all(struct slc_dense *dense,
+                                    const struct slc_solver *solver,
+                                    const struct slc_matrix *mttkrp,
+                                    struct slc_matrix *factor,
+                                    struct slc_error *err) SLC_NODISCARD;
+
 #endif

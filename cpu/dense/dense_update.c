@@ -165,7 +165,9 @@ solve_panel(const struct slc_solver *solver, int rows, const double *m, double *
                     solver->forward, size, 0.0, x, pitch);
         return;
     }
-    memcpy(x, m, (uint64_t)rows * (uint64_t)pitch * sizeof *x);
+    if (x != m) {
+        memcpy(x, m, (uint64_t)rows * (uint64_t)pitch * sizeof *x);
+    }
     cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, rows, n, 1.0,
                 solver->forward, size, x, pitch);
     cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, rows, n, 1.0,
@@ -250,6 +252,19 @@ static void update_groups_by_panels(void *context, uint64_t first, uint64_t last
             update_panel(update, row, end, worker, columns);
             row = end;
         }
+    }
+}
+
+void slc_dense_solve_block(const struct slc_solver *solver, double *m, double *x)
+{
+    const struct slc_triangles triangles = {solver->size, solver->forward, solver->forward_inverse,
+                                            solver->backward, solver->backward_inverse};
+    const uint32_t width = slc_block_width(solver->rank);
+
+    if (solver->rank <= SLC_BLOCK_RANK && !solver->singular) {
+        slc_kernels()->dense->update(&triangles, m, width, x, NULL, NULL);
+    } else {
+        solve_panel(solver, SLC_BLOCK_ROWS, m, x, (int)width);
     }
 }
 
@@ -362,6 +377,11 @@ enum slc_status slc_dense_update(struct slc_dense *dense,
 {
     struct update update = make_update(dense, solver, mttkrp, factor);
 
+    if (solver->rows != NULL) {
+        SLC_TRY(check_shapes(&update, err));
+        SLC_TRY(slc_dense_apply_all(dense, solver, mttkrp, factor, err));
+        update.solves = false;
+    }
     return sweep_rows(&update, sums, err);
 }
 
@@ -398,6 +418,9 @@ enum slc_status slc_dense_update_rows(struct slc_dense *dense,
     struct update update = make_update(dense, solver, mttkrp, factor);
 
     SLC_TRY(check_shapes(&update, err));
+    if (solver->rows != NULL) {
+        return slc_dense_apply(dense, solver, mttkrp, factor, begin, end, worker, err);
+    }
     update.sums = false;
     update_range(&update, begin, end, worker, NULL);
     return SLC_OK;
@@ -416,6 +439,10 @@ enum slc_status slc_dense_update_part(struct slc_dense *dense,
     struct update update = make_update(dense, solver, mttkrp, factor);
 
     SLC_TRY(check_shapes(&update, err));
+    if (solver->rows != NULL) {
+        SLC_TRY(slc_dense_apply(dense, solver, mttkrp, factor, begin, end, worker, err));
+        update.solves = false;
+    }
     memset(columns, 0, slc_dense_columns_elements(solver->rank) * sizeof *columns);
     update_range(&update, begin, end, worker, columns);
     return SLC_OK;

@@ -34,6 +34,20 @@ struct slc_triangles {
     const double *backward, *backward_inverse; /* B, to solve X B = Y */
 };
 
+/* Minimizes 1/2 x V x^T - m x^T + l1 sum |x_r| with low <= x_r <= high for each row m of a block,
+ * by coordinate descent: in each sweep, every number of a row is set to its minimizer. A row is
+ * complete when a sweep lowers its objective by at most `tolerance` times the largest decrease of
+ * its sweeps. The result for a row does not depend on the other rows of the block. */
+struct slc_descent {
+    uint32_t rank;
+    uint32_t width;        /* slc_block_width(rank) */
+    unsigned sweeps;       /* maximum number */
+    double l1, low, high;  /* low and high may be infinite */
+    double tolerance;      /* 0 or more */
+    const double *gram;    /* width x width: V, padded with zeros */
+    const double *inverse; /* 1 / V_rr, or 0 for numbers that are only moved between the bounds */
+};
+
 struct slc_dense_kernels {
     /* Performs up to three steps on a block. A step is skipped if its argument is NULL. With
      * `triangles`, solves X B A^T = M for X; `x` may be `m`. With `gram`, adds the upper triangle
@@ -46,6 +60,9 @@ struct slc_dense_kernels {
                    double *x,
                    double *gram,
                    double *columns);
+    /* Solves the rows of a block; `x` is the start and the solution. `scratch` has 2 x width x
+     * SLC_BLOCK_ROWS numbers. Blocks of any rank are possible. */
+    void (*descend)(const struct slc_descent *descent, const double *m, double *x, double *scratch);
     /* Convert the rows of a block to f64, and back to f32. Rows have `cols` numbers, and begin
      * every `pitch` numbers in f32 and every `width` numbers in f64. */
     void (*widen)(const float *from, uint64_t pitch, uint32_t cols, uint32_t width, double *to);

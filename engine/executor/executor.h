@@ -2,8 +2,9 @@
  * groups of CPU workers, one GPU, one GPU together with the CPU, and several GPUs. The plan selects
  * the executor that slc_executor_create returns; all executors have the same interface.
  *
- *     create -> load -> { mttkrp -> update_rows | read_output -> scale -> read_factor } ..
- *     -> destroy
+ *     create -> load
+ *     -> { mttkrp -> update_rows | read_output | read_output -> write_factor
+ *          -> scale -> read_factor } .. -> destroy
  *
  * The caller owns the factors and the output in host memory. Executors with memory of their own
  * hold copies of the factors: `load` fills them, `read_factor` copies one factor back to host
@@ -110,6 +111,11 @@ struct slc_executor_ops {
                                    const struct slc_solver *solver,
                                    const struct slc_update_sums *sums,
                                    struct slc_error *err);
+    /* Copies factor `mode` from host memory, where the caller has changed it, to the executor's
+     * memory. NULL if the executor uses the factors in host memory. */
+    enum slc_status (*write_factor)(struct slc_executor *executor,
+                                    unsigned mode,
+                                    struct slc_error *err);
     /* Multiplies column r of factor `mode` by scale[r]. */
     enum slc_status (*scale)(struct slc_executor *executor,
                              unsigned mode,

@@ -332,6 +332,15 @@ static enum slc_status update_rows(struct slc_executor *executor,
     return gpu->ops->algebra.update(gpu, mode, solver, sums, err);
 }
 
+static enum slc_status
+write_factor(struct slc_executor *executor, unsigned mode, struct slc_error *err)
+{
+    struct slc_device *gpu = executor->setup.parts.gpu;
+
+    ((struct gpu_executor *)executor)->stale[mode] = false;
+    return gpu->ops->memory.factor_write(gpu, mode, &executor->setup.factors[mode], err);
+}
+
 static enum slc_status scale_factor(struct slc_executor *executor,
                                     unsigned mode,
                                     const double *scale,
@@ -354,6 +363,7 @@ static const struct slc_executor_ops gpu_ops = {.load = load_factors,
                                                 .mttkrp = compute_mttkrp,
                                                 .read_output = read_output,
                                                 .update_rows = update_rows,
+                                                .write_factor = write_factor,
                                                 .scale = scale_factor,
                                                 .read_factor = read_factor,
                                                 .stats = read_stats,
@@ -362,6 +372,7 @@ static const struct slc_executor_ops hybrid_ops = {.load = load_factors,
                                                    .mttkrp = compute_hybrid,
                                                    .read_output = read_output,
                                                    .update_rows = update_rows,
+                                                   .write_factor = write_factor,
                                                    .scale = scale_factor,
                                                    .read_factor = read_factor,
                                                    .stats = read_stats,

@@ -85,9 +85,11 @@ struct slc_plan_request {
      * the same value. */
     uint64_t resident_bytes;
     uint64_t beside_bytes; /* only CPD: memory that the caller needs in addition */
-    unsigned slots;        /* number of slots, at least 2; 0: chosen by the plan */
-    uint64_t read_limit;   /* in bytes per second (engine/stream/read_limit.h); 0: no limit */
-    bool cache;            /* false: read every block in every pass, and hold no copies */
+    /* only CPD: rows are solved on the host, also if a GPU computes their MTTKRPs */
+    bool host_rows;
+    unsigned slots;      /* number of slots, at least 2; 0: chosen by the plan */
+    uint64_t read_limit; /* in bytes per second (engine/stream/read_limit.h); 0: no limit */
+    bool cache;          /* false: read every block in every pass, and hold no copies */
     enum slc_layout_choice layouts; /* see slc_plan_choose */
     /* When to make copies per mode. Only CPD, because an MTTKRP computes one mode once. */
     enum slc_copies copies;

@@ -95,13 +95,17 @@ static void plan_matrices(const struct slc_layouts *layouts, struct slc_plan *pl
         }
     }
     if (request->gpu != NULL && request->operation == SLC_OP_CPD &&
-        request->hybrid.kind == SLC_HYBRID_NONE) {
+        request->hybrid.kind == SLC_HYBRID_NONE && !request->host_rows) {
         plan->output_bytes = 0; /* the output never leaves the device */
     }
     if (request->operation == SLC_OP_CPD) {
         plan->dense_bytes =
             slc_plan_plus(slc_cp_memory_bytes(info->order, request->rank, plan->threads, rows_max),
                           request->beside_bytes);
+        if (request->host_rows) {
+            plan->dense_bytes = slc_plan_plus(
+                plan->dense_bytes, slc_cp_rows_memory_bytes(request->rank, plan->threads));
+        }
     }
     plan->factor_bytes = slc_plan_times(plan->factor_bytes, device_count(plan));
     plan->output_bytes = slc_plan_times(plan->output_bytes, device_count(plan));

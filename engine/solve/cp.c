@@ -55,9 +55,6 @@ static enum slc_status check_options(const struct slc_store *store,
     if (!(options->tolerance >= 0.0) || !(options->max_seconds >= 0.0)) {
         return slc_fail(err, SLC_ERR_USAGE, "tolerance and time limit must be 0 or more");
     }
-    if (!(options->regularization >= 0.0) || !isfinite(options->regularization)) {
-        return slc_fail(err, SLC_ERR_USAGE, "the regularization must be finite and 0 or more");
-    }
     if (!(options->holdout >= 0.0) || !(options->holdout <= 0.5)) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "the held-out part must be between 0 and 50 %% of the nonzeros");
@@ -440,7 +437,6 @@ enum slc_status slc_cp_run(const struct slc_store *store,
                              .backend = backend,
                              .plan = plan,
                              .options = options,
-                             .method = &cp_method_als,
                              .result = result,
                              .order = store->manifest.order,
                              .rank = options->rank,
@@ -450,6 +446,7 @@ enum slc_status slc_cp_run(const struct slc_store *store,
 
     memset(result, 0, sizeof *result);
     SLC_TRY(check_options(store, plan, options, err));
+    SLC_TRY(cp_method_choose(&state, err));
     if (state.method->check != NULL) {
         SLC_TRY(state.method->check(&state, err));
     }
@@ -458,6 +455,7 @@ enum slc_status slc_cp_run(const struct slc_store *store,
     result->order = state.order;
     result->rank = state.rank;
     result->norm_x = state.norm_x;
+    result->algorithm = state.method->algorithm;
     result->copies_after = UINT_MAX;
     memcpy(result->mode_order, state.mode_order, sizeof result->mode_order);
     copy_strategies(plan, result);

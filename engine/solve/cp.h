@@ -7,6 +7,7 @@
 #include "base/error/error.h"
 #include "engine/executor/executor.h"
 #include "engine/plan/plan.h"
+#include "engine/solve/cp_terms.h"
 #include "engine/stream/stream.h"
 #include "storage/checkpoint/checkpoint.h"
 #include "storage/manifest/store.h"
@@ -59,7 +60,8 @@ enum {
 struct slc_cp_iteration {
     unsigned iteration; /* number of the iteration, from 1 */
     double fit;
-    double delta; /* change of the fit; equal to the fit in the first iteration */
+    double objective; /* what the algorithm minimizes; only with penalties, otherwise 0 */
+    double delta;     /* change of the fit; equal to the fit in the first iteration */
     double seconds;
     double mode_seconds[SLC_MAX_ORDER]; /* a pass for two modes counts for the first mode */
     uint64_t bytes_read;
@@ -112,7 +114,11 @@ struct slc_cp_options {
     /* Time limit in seconds; 0: no limit. Checked before every MTTKRP, after every iteration, and
      * while copies are made. */
     double max_seconds;
-    double regularization; /* added to the diagonal of every V (see slc_cp_run) before solving */
+    enum slc_cp_algorithm algorithm;
+    /* Constraints and penalties per mode. With SLC_CP_ALS, `ridge` is added to the diagonal of V of
+     * the normalized factors before solving. The other algorithms minimize half of the squared
+     * error plus the penalties of the factors. */
+    struct slc_row_terms terms[SLC_MAX_ORDER];
     uint64_t seed;
     /* Fraction of the nonzeros to hold out, at most 0.5 (engine/stream/holdout.h); 0: none. The
      * factorization treats held-out nonzeros as zeros, and ||X|| excludes them. The model's error
@@ -196,6 +202,8 @@ struct slc_cp_result {
     /* Fit of the factors above. If a stop interrupted a pass, it is the fit of the last completed
      * iteration, or 0 if there is none; later updates can only have improved the fit. */
     double fit;
+    double objective; /* see struct slc_cp_iteration */
+    enum slc_cp_algorithm algorithm;
     double norm_x;
     uint64_t heldout; /* number of held-out nonzeros; 0: none */
     double heldout_norm, heldout_rmse, heldout_mae;
@@ -220,6 +228,9 @@ void slc_cp_result_destroy(struct slc_cp_result *result);
  * overflow. */
 uint64_t slc_cp_memory_bytes(unsigned order, uint32_t rank, unsigned workers, uint64_t rows_max);
 
+/* Returns the bytes that algorithms with constraints map in addition, for plans with host_rows. */
+uint64_t slc_cp_rows_memory_bytes(uint32_t rank, unsigned workers);
+
 /* Returns the additional bytes for holding out the fraction `holdout`, for the plan's beside_bytes.
  * 0 if the fraction is 0; UINT64_MAX on overflow. */
 uint64_t slc_cp_holdout_bytes(unsigned order, uint64_t nnz, double holdout, unsigned workers);
@@ -228,40 +239,40 @@ uint64_t slc_cp_holdout_bytes(unsigned order, uint64_t nnz, double holdout, unsi
  * Math: for each mode n in the order of modes, A(n) = M(n) V(n)^-1, where M(n) is the MTTKRP and
  * V(n) the Hadamard product of the Gram matrices of all other modes. fit = 1 - ||X - M|| / ||X||
  * for the model M, with <X, M> computed from the MTTKRP of the last mode ([Phipps2019] section 2).
- * Normalization: columns are divided by their 2-norm in iteration 1, and by max(1, max-norm) in
- * later iterations; if ||X|| < 2^-40, by max(2^floor(log2 ||X||), max-norm). At the end the 2-norms
- * are moved into lambda, and components are sorted by descending lambda.
- * Signs: in each component, the element of largest magnitude is positive in all modes, or in all
- * modes but one if the product of the signs is negative. This mode is the mode whose sign is least
- * certain (the mode with the largest ratio of the magnitudes of its extreme elements of both signs;
- * of several equal modes, the last one). Signs do not depend on the signs of the starting factors.
- * The tolerance is checked from the second iteration on, because a change needs two fits. A tensor
- * of order 1 is possible: its V (all ones) is singular, and the pseudo-inverse is used.
- * Devices: if the plan has groups or GPUs, they compute and `backend` is ignored. A GPU receives
- * the starting factors and returns the factors at the end of the run; during the run it returns
- * only sums over rows, R x R or smaller. If the plan divides the work between a GPU and `backend`,
- * `backend` computes some of the blocks of every MTTKRP, and updated factors are copied to host
- * memory.
- * Passes: if the plan has passes that update two modes (slc_plan_fusion), factors and fit equal, up
- * to rounding, the results of plain passes in the same order of modes. If the last pass has
- * computed an MTTKRP for an iteration that is not started, this MTTKRP is dropped.
- * Checkpoints: a run that ended early for any reason resumes from its last checkpoint. If a time
- * limit or a signal ends the run, the current part of the pass is completed and a checkpoint is
- * written, so that no work is lost. If after a signal the rest of the part would take more than a
- * few seconds, the part is stopped at once, and the resumed run repeats it. All options that affect
- * the result must match; iterations, tolerance, limits, threads, I/O method and layouts may differ.
- * A deterministic run that is resumed has the same bits as a run that was not stopped.
- * Strategies: if the plan names a rival strategy, the first pass of a mode tries both strategies on
- * some tiles. The faster strategy computes the rest of the pass and all later passes of the mode.
- * Deterministic runs try no rivals.
- * Order: if `deterministic`, bitwise reproducible for any number of threads and devices, I/O
- * method, block size, codec and budget; otherwise reproducible up to rounding.
- * Errors: SLC_ERR_NUMERIC if ||X|| = 0 (the message says so) or if values overflow; SLC_ERR_USAGE
- * if options and plan do not match; SLC_ERR_INPUT if the starting factors in init_folder contain a
- * NaN or an infinity; errors of reading models, of the stream and of the checkpoint. SLC_ERR_USAGE
- * if the checkpoint belongs to a different run; the message names the difference. *result is empty
- * after an error. A stop by the time limit or a signal is not an error: *result then holds the
- * current factors. */
+ * Constraints: SLC_CP_HALS solves the rows of M(n) by coordinate descent (cpu/row/descent.h)
+ * instead. Columns are not normalized during a run with penalties or with bounds other than 0, so
+ * that the objective has a meaning and never increases. Normalization: columns are divided by their
+ * 2-norm in iteration 1, and by max(1, max-norm) in later iterations; if ||X|| < 2^-40, by
+ * max(2^floor(log2 ||X||), max-norm). At the end the 2-norms are moved into lambda, and components
+ * are sorted by descending lambda. Signs: in each component, the element of largest magnitude is
+ * positive in all modes, or in all modes but one if the product of the signs is negative. This mode
+ * is the mode whose sign is least certain (the mode with the largest ratio of the magnitudes of its
+ * extreme elements of both signs; of several equal modes, the last one). Signs do not depend on the
+ * signs of the starting factors. The tolerance is checked from the second iteration on, because a
+ * change needs two fits. A tensor of order 1 is possible: its V (all ones) is singular, and the
+ * pseudo-inverse is used. Devices: if the plan has groups or GPUs, they compute and `backend` is
+ * ignored. A GPU receives the starting factors and returns the factors at the end of the run;
+ * during the run it returns only sums over rows, R x R or smaller. If the plan divides the work
+ * between a GPU and `backend`, `backend` computes some of the blocks of every MTTKRP, and updated
+ * factors are copied to host memory. Passes: if the plan has passes that update two modes
+ * (slc_plan_fusion), factors and fit equal, up to rounding, the results of plain passes in the same
+ * order of modes. If the last pass has computed an MTTKRP for an iteration that is not started,
+ * this MTTKRP is dropped. Checkpoints: a run that ended early for any reason resumes from its last
+ * checkpoint. If a time limit or a signal ends the run, the current part of the pass is completed
+ * and a checkpoint is written, so that no work is lost. If after a signal the rest of the part
+ * would take more than a few seconds, the part is stopped at once, and the resumed run repeats it.
+ * All options that affect the result must match; iterations, tolerance, limits, threads, I/O method
+ * and layouts may differ. A deterministic run that is resumed has the same bits as a run that was
+ * not stopped. Strategies: if the plan names a rival strategy, the first pass of a mode tries both
+ * strategies on some tiles. The faster strategy computes the rest of the pass and all later passes
+ * of the mode. Deterministic runs try no rivals. Order: if `deterministic`, bitwise reproducible
+ * for any number of threads and devices, I/O method, block size, codec and budget; otherwise
+ * reproducible up to rounding. Errors: SLC_ERR_NUMERIC if ||X|| = 0 (the message says so) or if
+ * values overflow; SLC_ERR_USAGE if options and plan do not match; SLC_ERR_INPUT if the starting
+ * factors in init_folder contain a NaN or an infinity; errors of reading models, of the stream and
+ * of the checkpoint. SLC_ERR_USAGE if the checkpoint belongs to a different run; the message names
+ * the difference. *result is empty after an error. A stop by the time limit or a signal is not an
+ * error: *result then holds the current factors. */
 enum slc_status slc_cp_run(const struct slc_store *store,
                            struct slc_stream *stream,
                            struct slc_backend *backend,

@@ -53,7 +53,7 @@ static enum slc_status solve_mode(struct cp_state *state,
 /* Updates the mode at position `place` in the order of modes. The MTTKRP is pending from the
  * previous pass, or comes from a pass that also leaves an MTTKRP pending for the next mode, or from
  * a pass for this mode alone. Sets *stopped if the run must stop and the update is incomplete. */
-static enum slc_status update_mode(
+enum slc_status cp_mttkrp_update(
     struct cp_state *state, unsigned place, bool *singular, bool *stopped, struct slc_error *err)
 {
     const unsigned mode = state->mode_order[place];
@@ -82,8 +82,8 @@ static enum slc_status update_mode(
     return solve_mode(state, mode, &state->output, singular, err);
 }
 
-static enum slc_status
-measure_fit(struct cp_state *state, struct slc_cp_iteration *report, struct slc_error *err)
+enum slc_status
+cp_mttkrp_measure(struct cp_state *state, struct slc_cp_iteration *report, struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
     double fit = 0.0;
@@ -99,24 +99,23 @@ measure_fit(struct cp_state *state, struct slc_cp_iteration *report, struct slc_
     return SLC_OK;
 }
 
-static void record_fit(struct cp_state *state, const struct slc_cp_iteration *report)
+void cp_mttkrp_record(struct cp_state *state, const struct slc_cp_iteration *report)
 {
     state->fit = report->fit;
     cp_fit_changed(state, report->iteration, report->fit, report->delta);
 }
 
-static enum slc_status finish(struct cp_state *state, struct slc_error *err)
+enum slc_status cp_mttkrp_finish(struct cp_state *state, struct slc_error *err)
 {
     SLC_TRY(cp_finish(state, err));
     return cp_diagnose(state, err);
 }
 
-const struct cp_method cp_method_als = {.name = "als",
-                                        .title = "CP-ALS",
+const struct cp_method cp_method_als = {.algorithm = SLC_CP_ALS,
                                         .create = cp_mttkrp_create,
                                         .destroy = cp_mttkrp_destroy,
-                                        .update = update_mode,
-                                        .measure = measure_fit,
-                                        .record = record_fit,
+                                        .update = cp_mttkrp_update,
+                                        .measure = cp_mttkrp_measure,
+                                        .record = cp_mttkrp_record,
                                         .settled = cp_fit_settled,
-                                        .finish = finish};
+                                        .finish = cp_mttkrp_finish};

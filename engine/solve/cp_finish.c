@@ -51,6 +51,10 @@ absorb_norms(struct cp_state *state, double *signs, double *opposites, struct sl
         SLC_TRY(slc_dense_column_norms(state->dense, &state->result->factors[n], norms,
                                        signs + (size_t)n * state->rank,
                                        opposites + (size_t)n * state->rank, err));
+        for (uint32_t r = 0; cp_keeps_units(state, n) && r < state->rank; r++) {
+            signs[(size_t)n * state->rank + r] = 1.0;
+            norms[r] = 1.0 / state->scale[n][r]; /* the column is multiplied by its scale */
+        }
         for (uint32_t r = 0; r < state->rank; r++) {
             /* The reciprocal of a subnormal norm can overflow, so the column is treated as zero. */
             lambda[r] *= state->scale[n][r] * (norms[r] < DBL_MIN ? 0.0 : norms[r]);
@@ -63,14 +67,17 @@ absorb_norms(struct cp_state *state, double *signs, double *opposites, struct sl
 
 /* Returns the mode of component r that stays negative if the product of its signs is negative: the
  * mode whose sign is least certain, because its elements of the opposite sign are the largest
- * relative to its element of largest magnitude; of several equal modes, the last one. */
+ * relative to its element of largest magnitude; of several equal modes, the last one. Modes that
+ * keep their units are not flipped. */
 static unsigned
 least_certain_mode(const struct cp_state *state, const double *opposites, uint32_t r)
 {
-    unsigned least = 0;
+    unsigned least = SLC_MAX_ORDER;
 
-    for (unsigned n = 1; n < state->order; n++) {
-        if (opposites[(size_t)n * state->rank + r] >= opposites[(size_t)least * state->rank + r]) {
+    for (unsigned n = 0; n < state->order; n++) {
+        if (!cp_keeps_units(state, n) &&
+            (least == SLC_MAX_ORDER || opposites[(size_t)n * state->rank + r] >=
+                                           opposites[(size_t)least * state->rank + r])) {
             least = n;
         }
     }

@@ -59,7 +59,8 @@ enum slc_status cp_fit(struct cp_state *state, double *fit, struct slc_error *er
                         state->iteration, state->inner, state->norm_x);
     }
     /* If the fit is almost exact, rounding may make the residual negative. */
-    *fit = 1.0 - sqrt(fmax(residual_squared, 0.0)) / state->norm_x;
+    state->residual_squared = fmax(residual_squared, 0.0);
+    *fit = 1.0 - sqrt(state->residual_squared) / state->norm_x;
     return SLC_OK;
 }
 

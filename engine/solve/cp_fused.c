@@ -82,7 +82,9 @@ static enum slc_status complete_factor(struct cp_state *state, unsigned mode, st
     double *factor = state->column_inner; /* reused here; cp_update_end overwrites it */
 
     for (uint32_t r = 0; r < state->rank; r++) {
-        factor[r] = state->result->lambda[r] * state->scale[mode][r] * state->right[r];
+        factor[r] = state->solver.rows != NULL
+                        ? state->start[r] * state->right[r]
+                        : state->result->lambda[r] * state->scale[mode][r] * state->right[r];
     }
     for (uint64_t i = 0; i < state->ranges[mode].count; i++) {
         const struct slc_row_range *range = &state->ranges[mode].ranges[i];

@@ -81,18 +81,33 @@ append_start(struct cp_identity *identity, const struct cp_state *state, struct 
     return SLC_OK;
 }
 
-/* Writes rank, regularization and the 1-based order of modes. Numbers have a decimal point in every
- * locale. */
+void cp_identity_number(struct cp_identity *identity, double number)
+{
+    char text[40];
+
+    (void)snprintf(text, sizeof text, "%.17g", number);
+    for (char *at = text; *at != '\0'; at++) {
+        *at = strchr("0123456789+-einfa", *at) != NULL ? *at : '.';
+    }
+    cp_identity_append(identity, "%s", text);
+}
+
+/* Writes rank, regularization (one number if it is the same for all modes) and the 1-based order of
+ * modes. */
 static void append_method(struct cp_identity *identity, const struct cp_state *state)
 {
-    char regularization[40];
+    const struct slc_row_terms *terms = state->options->terms;
+    unsigned different = 1;
 
-    (void)snprintf(regularization, sizeof regularization, "%.17g", state->options->regularization);
-    for (char *at = regularization; *at != '\0'; at++) {
-        *at = strchr("0123456789+-e", *at) != NULL ? *at : '.';
+    for (unsigned n = 1; n < state->order; n++) {
+        different = terms[n].ridge != terms[0].ridge ? state->order : different;
     }
-    cp_identity_append(identity, "rank=%" PRIu32 "\nregularization=%s\nmode order=", state->rank,
-                       regularization);
+    cp_identity_append(identity, "rank=%" PRIu32 "\nregularization=", state->rank);
+    for (unsigned n = 0; n < different; n++) {
+        cp_identity_append(identity, n > 0 ? "," : "");
+        cp_identity_number(identity, terms[n].ridge);
+    }
+    cp_identity_append(identity, "\nmode order=");
     for (unsigned n = 0; n < state->order; n++) {
         cp_identity_append(identity, "%s%u", n > 0 ? "," : "", state->mode_order[n] + 1);
     }
@@ -141,7 +156,7 @@ enum slc_status cp_identity(const struct cp_state *state, char *text, struct slc
 {
     struct cp_identity identity = {text, 0};
 
-    cp_identity_append(&identity, "method=%s\n", state->method->title);
+    cp_identity_append(&identity, "method=%s\n", slc_cp_algorithm_title(state->method->algorithm));
     append_method(&identity, state);
     if (state->method->identify != NULL) {
         state->method->identify(state, &identity);
@@ -196,13 +211,25 @@ enum slc_status cp_identity_compare(const char *ours, const char *theirs, struct
                                   value != NULL ? (int)length : 4, value != NULL ? value : "none");
         }
     }
-    /* The loop above does not find lines that only `theirs` has. The only such line is "held out",
-     * if only the run of the checkpoint holds nonzeros out. */
-    if (value_of(ours, "held out", strlen("held out")) == NULL &&
-        value_of(theirs, "held out", strlen("held out")) != NULL) {
-        return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_HOLDOUT, SLC_FIELD_RESTART,
-                               "no nonzeros are held out, but the run of the checkpoint holds some "
-                               "out: hold out the same part, or start a new run");
+    /* The loop above does not find lines that only `theirs` has: options that only the run of the
+     * checkpoint used. */
+    for (const char *line = theirs; *line != '\0'; line += strcspn(line, "\n")) {
+        line += *line == '\n';
+        const size_t name = strcspn(line, "=\n");
+
+        if (line[name] != '=' || value_of(ours, line, name) != NULL) {
+            continue;
+        }
+        if (strncmp(line, "held out", name) == 0) {
+            return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_HOLDOUT, SLC_FIELD_RESTART,
+                                   "no nonzeros are held out, but the run of the checkpoint holds "
+                                   "some out: hold out the same part, or start a new run");
+        }
+        return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_RESTART,
+                              "%.*s is not set, but the checkpoint has %.*s: resume with the value "
+                              "of the checkpoint, or start a new run",
+                              (int)name, line, (int)strcspn(line + name + 1, "\n"),
+                              line + name + 1);
     }
     return SLC_OK;
 }

@@ -9,8 +9,7 @@ struct cp_identity; /* cp_identity.c */
 
 /* Members that may be NULL say so; the loop then does nothing in their place. */
 struct cp_method {
-    const char *name;  /* value of the option, "als" */
-    const char *title; /* value in the identity of a run, "CP-ALS" */
+    enum slc_cp_algorithm algorithm;
 
     /* Checks options and plan, before anything is allocated. May be NULL. */
     enum slc_status (*check)(const struct cp_state *state, struct slc_error *err);
@@ -54,7 +53,25 @@ struct cp_method {
                                struct slc_error *err);
 };
 
-extern const struct cp_method cp_method_als;
+extern const struct cp_method cp_method_als, cp_method_hals, cp_method_admm;
+
+/* Sets state->method according to the options. Errors: those of slc_cp_choose. */
+enum slc_status cp_method_choose(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+
+/* Steps of methods that update a factor from its MTTKRP (cp_als.c). */
+enum slc_status cp_mttkrp_update(struct cp_state *state,
+                                 unsigned place,
+                                 bool *singular,
+                                 bool *stopped,
+                                 struct slc_error *err) SLC_NODISCARD;
+enum slc_status cp_mttkrp_measure(struct cp_state *state,
+                                  struct slc_cp_iteration *report,
+                                  struct slc_error *err) SLC_NODISCARD;
+void cp_mttkrp_record(struct cp_state *state, const struct slc_cp_iteration *report);
+enum slc_status cp_mttkrp_finish(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+
+/* Appends a number to an identity, with a decimal point in every locale. */
+void cp_identity_number(struct cp_identity *identity, double number);
 
 /* Appends formatted text to an identity. */
 void cp_identity_append(struct cp_identity *identity, const char *format, ...) SLC_PRINTF(2, 3);

@@ -108,6 +108,7 @@ static enum slc_status reserve_past(struct cp_state *state, unsigned count, stru
     state->past = slc_calloc(count > 0 ? count : 1, sizeof *state->past);
     SLC_TRY(slc_check_memory(state->past != NULL, err, "to record %u iterations", count));
     state->past_capacity = count;
+    state->past_count = count;
     return SLC_OK;
 }
 

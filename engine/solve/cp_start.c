@@ -13,7 +13,7 @@
 /* Returns the number of elements of all R x R matrices and vectors of a run. It cannot overflow. */
 static uint64_t squares_elements(unsigned order, uint32_t rank)
 {
-    return (order + 1U) * (uint64_t)rank * rank + (2 * order + 4U) * (uint64_t)rank;
+    return (order + 1U) * (uint64_t)rank * rank + (2 * order + 5U) * (uint64_t)rank;
 }
 
 uint64_t slc_cp_memory_bytes(unsigned order, uint32_t rank, unsigned workers, uint64_t rows_max)
@@ -61,6 +61,7 @@ static void divide_squares(struct cp_state *state)
     state->right = next + rank;
     state->largest = next + 2 * rank;
     state->column_inner = next + 3 * rank;
+    state->start = next + 4 * rank;
 }
 
 enum slc_status cp_mttkrp_create(struct cp_state *state, struct slc_error *err)
@@ -71,7 +72,8 @@ enum slc_status cp_mttkrp_create(struct cp_state *state, struct slc_error *err)
     SLC_TRY(slc_solver_create(&state->solver, state->rank, err));
     /* The output has the size of a matrix for the largest mode. The state keeps only the memory of
      * this matrix. */
-    if (state->plan->request.gpu == NULL || state->plan->request.hybrid.kind != SLC_HYBRID_NONE) {
+    if (state->plan->request.gpu == NULL || state->plan->request.hybrid.kind != SLC_HYBRID_NONE ||
+        state->plan->request.host_rows) {
         SLC_TRY(slc_matrix_create(&output, type, longest_mode(state), state->rank, err));
     }
     state->output = output.buffer;

@@ -2,6 +2,7 @@
 #ifndef SLC_ENGINE_SOLVE_CP_STATE_H
 #define SLC_ENGINE_SOLVE_CP_STATE_H
 
+#include "base/row_solver.h"
 #include "cpu/dense/dense.h"
 #include "engine/solve/cp.h"
 #include "engine/solve/cp_checkpoint.h"
@@ -89,6 +90,7 @@ struct cp_state {
     char *identity;
     struct slc_cp_iteration *past; /* records of completed iterations */
     unsigned past_capacity;
+    unsigned past_count;   /* records from the checkpoint */
     uint64_t saved_ns;     /* time of the last checkpoint, or of the start of the run */
     double saving_seconds; /* duration of the last checkpoint, measured or expected */
     double seconds_before; /* time of the earlier runs of a resumed run */
@@ -103,6 +105,12 @@ struct cp_state {
 
     struct slc_dense *dense;
     struct slc_solver solver;
+    /* Methods with constraints (cp_constraint.c): the solver of rows; solver.rows is NULL or points
+     * to it. Columns are not normalized if plain_units is set: lambda is 1, and the norms stay in
+     * the factors. */
+    struct slc_row_solver rows;
+    bool plain_units;
+    double residual_squared;  /* of the last cp_fit */
     struct slc_buffer output; /* MTTKRP, or first MTTKRP of a pass for two modes */
     /* Second output and backend of passes that update two modes. */
     struct slc_buffer second_output;
@@ -123,6 +131,7 @@ struct cp_state {
     double *scale[SLC_MAX_ORDER];
     double *norm[SLC_MAX_ORDER]; /* norms by which A(n) was last divided */
     double *left, *right; /* scales that the solver applies to the MTTKRP and to the solution */
+    double *start;        /* scales of the row solver's start (struct slc_solver) */
     double *largest, *column_inner; /* sums of the last update (struct slc_update_sums) */
     double inner;                   /* inner product <X, M> after the last update */
 };
@@ -230,6 +239,14 @@ cp_output_view(const struct cp_state *state, const struct slc_buffer *output, un
 /* Sets state->system to the Hadamard product of all Gram matrices except that of mode `skip`
  * (SLC_MAX_ORDER: of all Gram matrices). */
 void cp_hadamard(struct cp_state *state, unsigned skip);
+
+/* cp_keeps_units returns true if the columns of a mode are not normalized at the end of the run, so
+ * that their constraint holds in the final model. cp_constraint_begin is called before the rows of
+ * a mode are solved, if state->solver.rows is set: starts the row solver and sets the scales of its
+ * start. */
+bool cp_keeps_units(const struct cp_state *state, unsigned mode);
+enum slc_status
+cp_constraint_begin(struct cp_state *state, unsigned mode, struct slc_error *err) SLC_NODISCARD;
 
 /* Computes A(mode) = M V^-1 from the MTTKRP M in `output`, and normalizes it. Also computes lambda,
  * scale, the Gram matrix, and the inner product of tensor and model. Sets *singular to true if V is

@@ -10,7 +10,10 @@
  *
  * To get nearly unit norms, columns are divided by their norm in the previous iteration, rounded to
  * a power of two so that the division is exact. If a stored column then has a norm above
- * SCALE_LIMIT or below 1 / SCALE_LIMIT, the column is scaled. */
+ * SCALE_LIMIT or below 1 / SCALE_LIMIT, the column is scaled.
+ *
+ * With constraints (cp_constraint.c), a row solver computes the rows instead of V^-1. It receives
+ * the rows of the MTTKRP of the A(n), and the rows of A(n) diag(lambda) as the start. */
 #include "engine/solve/cp_state.h"
 
 #include <inttypes.h>
@@ -77,10 +80,27 @@ static double column_norm(const struct cp_state *state, const double *gram, uint
 {
     const double square = gram[(size_t)r * state->rank + r];
 
-    if (!isfinite(square) || state->iteration == 1) {
+    if (!isfinite(square) || state->iteration == 1 || state->plain_units) {
         return sqrt(square) / state->right[r];
     }
     return fmax(least_norm(state), state->largest[r] / state->right[r]);
+}
+
+/* Returns true if the rows of factors are solved in host memory, for an executor with memory of its
+ * own. */
+static bool solves_for_device(const struct cp_state *state)
+{
+    return state->solver.rows != NULL && state->executor->ops->write_factor != NULL;
+}
+
+static enum slc_status
+scale_factor(struct cp_state *state, unsigned mode, const double *factor, struct slc_error *err)
+{
+    if (solves_for_device(state)) {
+        SLC_TRY(slc_dense_scale(state->dense, &state->result->factors[mode], factor, err));
+        return state->executor->ops->write_factor(state->executor, mode, err);
+    }
+    return state->executor->ops->scale(state->executor, mode, factor, err);
 }
 
 /* Scales stored columns whose norm is above SCALE_LIMIT or below 1 / SCALE_LIMIT. */
@@ -92,7 +112,10 @@ scale_far_columns(struct cp_state *state, unsigned mode, struct slc_error *err)
     bool far = false;
 
     for (uint32_t r = 0; r < state->rank; r++) {
-        const double stored = 1.0 / state->scale[mode][r];
+        /* In plain units, the norm is not part of the scale. */
+        const double norm =
+            state->plain_units && state->norm[mode][r] > 0.0 ? state->norm[mode][r] : 1.0;
+        const double stored = norm / state->scale[mode][r];
 
         factor[r] = 1.0;
         if (stored > SCALE_LIMIT || stored < 1.0 / SCALE_LIMIT) {
@@ -109,7 +132,7 @@ scale_far_columns(struct cp_state *state, unsigned mode, struct slc_error *err)
         }
         state->scale[mode][r] /= factor[r];
     }
-    SLC_TRY(state->executor->ops->scale(state->executor, mode, factor, err));
+    SLC_TRY(scale_factor(state, mode, factor, err));
     if (state->pending != SLC_MAX_ORDER) {
         struct slc_matrix next = cp_output_view(state, &state->second_output, state->pending);
 
@@ -134,9 +157,11 @@ normalize_factor(struct cp_state *state, unsigned mode, struct slc_error *err)
                             " is not finite; scale the values of the tensor or compute in f64",
                             state->iteration, mode + 1, r + 1);
         }
-        state->result->lambda[r] = norm;
+        state->result->lambda[r] = state->plain_units ? 1.0 : norm;
         state->norm[mode][r] = norm;
-        scale[r] = norm == 0.0 ? 1.0 : 1.0 / (norm * state->right[r]);
+        scale[r] = state->plain_units ? 1.0 / state->right[r]
+                   : norm == 0.0      ? 1.0
+                                      : 1.0 / (norm * state->right[r]);
     }
     SLC_TRY(scale_far_columns(state, mode, err));
     for (uint32_t r = 0; r < state->rank; r++) {
@@ -153,8 +178,12 @@ cp_update_begin(struct cp_state *state, unsigned mode, bool *singular, struct sl
     cp_hadamard(state, mode);
     set_left_scales(state, mode);
     set_right_scales(state, mode);
+    if (state->solver.rows != NULL) {
+        *singular = false;
+        return cp_constraint_begin(state, mode, err);
+    }
     for (uint32_t r = 0; r < state->rank; r++) {
-        state->system[(size_t)r * state->rank + r] += state->options->regularization;
+        state->system[(size_t)r * state->rank + r] += state->options->terms[mode].ridge;
     }
     enum slc_status status = slc_dense_factorize(state->dense, state->system, state->left,
                                                  state->right, &state->solver, err);
@@ -190,6 +219,21 @@ enum slc_status cp_update_end(struct cp_state *state,
     return finish_factor(state, mode, err);
 }
 
+/* Solves the rows of an MTTKRP that a device has computed, and copies the factor to the device. */
+static enum slc_status update_on_host(struct cp_state *state,
+                                      unsigned mode,
+                                      const struct slc_matrix *mttkrp,
+                                      const struct slc_update_sums *sums,
+                                      struct slc_error *err)
+{
+    const struct slc_executor_ops *ops = state->executor->ops;
+
+    SLC_TRY(ops->read_output(state->executor, mode, err));
+    SLC_TRY(slc_dense_update(state->dense, &state->solver, mttkrp, &state->result->factors[mode],
+                             sums, err));
+    return ops->write_factor(state->executor, mode, err);
+}
+
 enum slc_status cp_update(struct cp_state *state,
                           unsigned mode,
                           const struct slc_buffer *output,
@@ -200,7 +244,11 @@ enum slc_status cp_update(struct cp_state *state,
     const struct slc_update_sums sums = sums_of(state, mode);
 
     SLC_TRY(cp_update_begin(state, mode, singular, err));
-    SLC_TRY(state->executor->ops->update_rows(state->executor, mode, &mttkrp, &state->solver, &sums,
-                                              err));
+    if (solves_for_device(state)) {
+        SLC_TRY(update_on_host(state, mode, &mttkrp, &sums, err));
+    } else {
+        SLC_TRY(state->executor->ops->update_rows(state->executor, mode, &mttkrp, &state->solver,
+                                                  &sums, err));
+    }
     return finish_factor(state, mode, err);
 }

@@ -38,6 +38,14 @@ struct sluice_checkpoint {
     const struct sluice_iteration *const *past;
 };
 
+/* Algorithms. */
+enum sluice_method {
+    SLUICE_METHOD_AUTO, /* the first of the following that fits the constraints */
+    SLUICE_METHOD_ALS,  /* alternating least squares: only regularization */
+    SLUICE_METHOD_HALS, /* coordinate descent: all constraints except simplex */
+    SLUICE_METHOD_ADMM  /* alternating direction method of multipliers: all constraints */
+};
+
 struct sluice_cpd_options {
     uint64_t struct_bytes;
     struct sluice_run_options run; /* progress is called at most ten times a second */
@@ -79,6 +87,18 @@ struct sluice_cpd_options {
     int (*iteration)(void *context, const struct sluice_iteration *iteration);
     void (*resumed)(void *context, const struct sluice_checkpoint *checkpoint);
     void (*checkpointed)(void *context, const struct sluice_checkpoint *checkpoint);
+    uint32_t method;      /* enum sluice_method */
+    uint32_t nonnegative; /* bit n: the factor of mode n has no negative numbers */
+    /* bit n: the rows of the factor of mode n are on the simplex (no negative number, sum 1), and
+     * its columns are not normalized */
+    uint32_t simplex;
+    uint32_t reserved; /* 0 */
+    /* Arrays with one number per mode of the tensor, or NULL. */
+    const double *l1; /* penalties: l1[n] times the sum of the magnitudes of the factor of mode n */
+    const double *regularizations; /* like regularization, to which they are added */
+    /* Bounds of the numbers of the factors, -INFINITY and INFINITY if there is none. With a bound,
+     * the columns of a factor are not normalized. Both must be set, or both NULL. */
+    const double *low, *high;
 };
 
 /* Plans the memory and reads of sluice_cpd with the same arguments. Nothing is computed.
@@ -92,29 +112,32 @@ SLUICE_API enum sluice_status sluice_cpd_plan(const struct sluice_store *store,
                                               struct sluice_plan *plan,
                                               struct sluice_error *err);
 
-/* Computes a CP decomposition of rank 1 to 4096 by alternating least squares. Stopping early, for
- * any reason, is not an error: *ret_model is the partial model, and sluice_model_info.stop_reason
- * states why the run ended.
- * Math: A(n) = X_(n) (Khatri-Rao product of the other factors) V(n)^-1 for each mode in turn, where
- * V(n) is the elementwise product of the Gram matrices of the other factors; fit = 1 - ||X - M|| /
+/* Computes a CP decomposition of rank 1 to 4096 by alternating least squares, or by coordinate
+ * descent on the rows of the factors if there are constraints. Stopping early, for any reason, is
+ * not an error: *ret_model is the partial model, and sluice_model_info.stop_reason states why the
+ * run ended. Math: A(n) = X_(n) (Khatri-Rao product of the other factors) V(n)^-1 for each mode in
+ * turn, where V(n) is the elementwise product of the Gram matrices of the other factors; fit = 1 -
+ * ||X - M|| /
  * ||X|| (Kolda and Bader, SIAM Review 2009, section 3.4). Columns of factors have 2-norm 1,
  * components are sorted by descending weight, and the element of largest magnitude of a column is
  * positive in all modes, or in all modes but one.
- * Checkpoints: if a run ended for any reason, the same call resumes the run from the last
- * checkpoint. Iterations, tolerance, limits, threads and I/O may differ; all other options that
- * affect the result must match, otherwise the call fails with SLUICE_ERR_USAGE, and the message
- * names the mismatch. The checkpoint of a complete run stays until sluice_checkpoint_remove. The
- * call fails with SLUICE_ERR_IO if another process uses the checkpoint folder.
- * Ownership: the caller destroys *ret_model with sluice_model_destroy.
- * Order: with compute.deterministic, the model has the same bits for any number of threads, whether
- * or not the run was interrupted; otherwise runs with the same seed differ by rounding.
- * Errors: SLUICE_ERR_USAGE, SLUICE_ERR_UNSUPPORTED, SLUICE_ERR_INPUT and SLUICE_ERR_FORMAT for
- * init_folder, SLUICE_ERR_BUDGET stating the smallest sufficient budget, SLUICE_ERR_IO,
- * SLUICE_ERR_DAMAGED, SLUICE_ERR_MEMORY, SLUICE_ERR_SYSTEM, SLUICE_ERR_NUMERIC for a tensor without
- * nonzeros, SLUICE_ERR_NOSPACE for a checkpoint. On error, *ret_model is unchanged and the last
- * checkpoint stays.
- * Cost: each iteration makes one pass over the store per mode; a fused pass updates two modes. Once
- * replicas are made, iterations read from memory. */
+ * Constraints: SLUICE_METHOD_HALS and SLUICE_METHOD_ADMM minimize ||X - M||^2 / 2, plus for each
+ * mode the l1 penalty and half of the regularization times the sum of squares, of factors whose
+ * columns are not normalized; the objective never increases. Penalties of only some modes move the
+ * scale to the other modes. Checkpoints: if a run ended for any reason, the same call resumes the
+ * run from the last checkpoint. Iterations, tolerance, limits, threads and I/O may differ; all
+ * other options that affect the result must match, otherwise the call fails with SLUICE_ERR_USAGE,
+ * and the message names the mismatch. The checkpoint of a complete run stays until
+ * sluice_checkpoint_remove. The call fails with SLUICE_ERR_IO if another process uses the
+ * checkpoint folder. Ownership: the caller destroys *ret_model with sluice_model_destroy. Order:
+ * with compute.deterministic, the model has the same bits for any number of threads, whether or not
+ * the run was interrupted; otherwise runs with the same seed differ by rounding. Errors:
+ * SLUICE_ERR_USAGE, SLUICE_ERR_UNSUPPORTED, SLUICE_ERR_INPUT and SLUICE_ERR_FORMAT for init_folder,
+ * SLUICE_ERR_BUDGET stating the smallest sufficient budget, SLUICE_ERR_IO, SLUICE_ERR_DAMAGED,
+ * SLUICE_ERR_MEMORY, SLUICE_ERR_SYSTEM, SLUICE_ERR_NUMERIC for a tensor without nonzeros,
+ * SLUICE_ERR_NOSPACE for a checkpoint. On error, *ret_model is unchanged and the last checkpoint
+ * stays. Cost: each iteration makes one pass over the store per mode; a fused pass updates two
+ * modes. Once replicas are made, iterations read from memory. */
 SLUICE_API enum sluice_status sluice_cpd(const struct sluice_store *store,
                                          uint32_t rank,
                                          const struct sluice_cpd_options *options,

@@ -31,6 +31,7 @@ Fibers = Union[str, int, "tuple[int, int]"]
 RELABELS = {"none": 1, "frequency": 2}
 DISTRIBUTIONS = {"uniform": 0, "zipf": 1, "zipf-shuffled": 2, "best": 3, "worst": 4}
 CONSISTENCIES = {"auto": 0, "always": 1, "never": 2}
+METHODS = {"auto": 0, "als": 1, "hals": 2, "admm": 3}
 LAYOUTS = {"blco": 1, "sorted": 2, "fiber": 3}
 PRECISIONS = {"f32": 1, "f64": 2}
 DEVICES = {"cpu": 0, "auto": 1, "gpu": 2}

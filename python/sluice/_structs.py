@@ -223,7 +223,10 @@ class CpdOptions(Structure):
                 ("start_only", U32), ("tolerance", F64), ("max_seconds", F64), ("regularization", F64), ("seed", U64),
                 ("init_folder", c_char_p), ("mode_order", U32 * MAX_ORDER), ("mode_order_count", U32), ("restart", U32),
                 ("checkpoint_folder", c_char_p), ("checkpoint_seconds", F64), ("holdout", F64), ("holdout_seed", U64),
-                ("iteration", ON_ITERATION), ("resumed", ON_CHECKPOINT), ("checkpointed", ON_CHECKPOINT)]
+                ("iteration", ON_ITERATION), ("resumed", ON_CHECKPOINT), ("checkpointed", ON_CHECKPOINT),
+                ("method", U32), ("nonnegative", U32), ("simplex", U32), ("reserved", U32),
+                ("l1", POINTER(F64)), ("regularizations", POINTER(F64)),
+                ("low", POINTER(F64)), ("high", POINTER(F64))]
 
 
 class ModelInfo(Structure):

@@ -15,11 +15,16 @@ from . import _structs as c
 from ._errors import InputError, Interrupted, UsageError
 from ._interop import model_of
 from ._library import LIB, Progress, Run, call, options, path_bytes, pointer
-from ._options import (CODECS, CONSISTENCIES, RELABELS, Device, Fibers, PathLike, choose, compute, plain, set_fibers,
-                       set_sort_limits)
+from ._options import (CODECS, CONSISTENCIES, METHODS, RELABELS, Device, Fibers, PathLike, choose, compute, plain,
+                       set_fibers, set_sort_limits)
 from ._result import Iteration, Result, load_result, save
 from ._stored import Stored
 from ._sweep import Sweep, SweepRun, run_sweep
+
+# A number for all modes, or a number for each of some modes.
+PerMode = Union[float, Dict[int, float]]
+# True means all modes.
+Modes = Union[bool, Sequence[int]]
 
 
 def _matrix(given: Any, rows: int, what: str) -> np.ndarray:
@@ -202,7 +207,8 @@ class Tensor(Stored):
                      for name in ("coords.npy", "rows.npy"))  # type: ignore[return-value]
 
     def cpd(self, rank: int, iters: int = 50, seed: int = 0, *, tol: float = 1e-5, max_seconds: float = 0,
-            reg: float = 0, init: Any = None,
+            reg: PerMode = 0, method: str = "auto", nonnegative: Modes = False, simplex: Modes = False,
+            l1: PerMode = 0, bounds: Any = None, init: Any = None,
             mode_order: Optional[Sequence[int]] = None, callback: Optional[Callable[[Iteration], Any]] = None,
             output: Optional[PathLike] = None, checkpoint: Optional[PathLike] = None,
             checkpoint_interval: Optional[float] = None, restart: bool = False, memory: Any = None, threads: int = 0,
@@ -212,8 +218,20 @@ class Tensor(Stored):
             holdout: float = 0, holdout_seed: int = 0, pin: str = "auto", schedule: str = "auto", cache: bool = True,
             io_limit: Any = None, progress: Optional[Progress] = None) -> Result:
         """
-        Computes a CP decomposition by alternating least squares.
+        Computes a CP decomposition by alternating least squares, or with constraints by other
+        methods.
 
+        method       algorithm: "als" (no constraints), "hals" (all except simplex), "admm" (all) or
+                     "auto" (the first that fits)
+        nonnegative  True, or the modes whose factors have no negative numbers
+        simplex      True, or the modes with rows on the simplex (no negative numbers, sum 1). The
+                     columns of these factors are not normalized
+        l1           penalty: l1 times the sum of the magnitudes of a factor; one number for all modes,
+                     or a dict with a number for each mode
+        reg          number that is added to the diagonal of the matrix with which a mode is solved; one
+                     number for all modes, or a dict
+        bounds       pair of bounds of the numbers of all factors, or a dict with a pair for each mode.
+                     The columns of a factor with bounds are not normalized
         init         initial factors: a folder with mode-1.npy, .., a .mat or .ktensor file that
                      export wrote, one matrix per mode, a Result, a pyttb.ktensor or a CPTensor of
                      TensorLy (weights included); None: uniform random numbers, which `seed`
@@ -246,7 +264,8 @@ class Tensor(Stored):
                 passes=passes, pin=pin, schedule=schedule, cache=cache, io_limit=io_limit)
         self._limits(known, iters, tol)
         known.seed = seed
-        known.max_seconds, known.regularization, known.restart = max_seconds, reg, restart
+        known.max_seconds, known.restart = max_seconds, restart
+        self._constraints(known, method, nonnegative, simplex, l1, reg, bounds)
         known.holdout, known.holdout_seed = holdout, holdout_seed
         self._order(known, mode_order)
         kept = checkpoint if checkpoint is not None else output
@@ -265,6 +284,37 @@ class Tensor(Stored):
     def _limits(known: c.CpdOptions, iters: int, tol: float) -> None:
         """Sets the stopping criteria; in the C interface, zero means the default."""
         known.iterations, known.start_only, known.tolerance = iters, iters == 0, tol if tol != 0 else -1
+
+    def _per_mode(self, name: str, value: Any, rest: Any) -> List[Any]:
+        """Returns a value for each mode: `value`, or its items if it is a dict."""
+        if not isinstance(value, dict):
+            return [value] * self.order
+        if not set(value) <= set(range(self.order)):
+            raise UsageError(f"{name} has the modes {sorted(value)}; the tensor has {self.order} modes, counted from 0")
+        return [value.get(n, rest) for n in range(self.order)]
+
+    def _mode_bits(self, name: str, value: Modes) -> int:
+        """Returns a number with a bit for each mode of `value`."""
+        modes = range(self.order if value is True else 0) if isinstance(value, bool) else value
+        if not set(modes) <= set(range(self.order)):
+            raise UsageError(f"{name} has the modes {sorted(modes)}; the tensor has {self.order} modes, counted from 0")
+        return sum(1 << n for n in set(modes))
+
+    def _constraints(self, known: c.CpdOptions, method: str, nonnegative: Modes, simplex: Modes, l1: PerMode,
+                     reg: PerMode, bounds: Any) -> None:
+        """Sets the algorithm, constraints and penalties."""
+        numbers = c.F64 * self.order
+        known.method = choose("method", METHODS, method)
+        known.nonnegative = self._mode_bits("nonnegative", nonnegative)
+        known.simplex = self._mode_bits("simplex", simplex)
+        known.l1 = numbers(*self._per_mode("l1", l1, 0))
+        if isinstance(reg, dict):
+            known.regularizations = numbers(*self._per_mode("reg", reg, 0))
+        else:
+            known.regularization = reg
+        if bounds is not None:
+            pairs = self._per_mode("bounds", bounds, (-math.inf, math.inf))
+            known.low, known.high = numbers(*(low for low, _ in pairs)), numbers(*(high for _, high in pairs))
 
     def _order(self, known: c.CpdOptions, mode_order: Optional[Sequence[int]]) -> None:
         """Sets the order in which modes are updated."""
@@ -327,7 +377,8 @@ class Tensor(Stored):
             LIB.sluice_model_destroy(model)
 
     def sweep(self, ranks: Sequence[int], runs: int = 1, *, output: Optional[PathLike] = None, iters: int = 50,
-              seed: int = 0, tol: float = 1e-5, reg: float = 0, holdout: float = 0, holdout_seed: int = 0,
+              seed: int = 0, tol: float = 1e-5, reg: PerMode = 0, method: str = "auto",
+              nonnegative: Modes = False, simplex: Modes = False, l1: PerMode = 0, bounds: Any = None, holdout: float = 0, holdout_seed: int = 0,
               keep_all: bool = False, consistency: str = "auto", restart: bool = False, max_seconds: float = 0,
               callback: Optional[Callable[[SweepRun], Any]] = None, memory: Any = None, threads: int = 0,
               precision: str = "f64", io: str = "auto", deterministic: bool = False, device: str = "cpu",
@@ -363,7 +414,8 @@ class Tensor(Stored):
                 passes=passes, pin=pin, schedule=schedule, cache=cache, io_limit=io_limit)
         self._order(each, mode_order)
         self._limits(each, iters, tol)
-        each.regularization, each.holdout, each.holdout_seed = reg, holdout, holdout_seed
+        self._constraints(each, method, nonnegative, simplex, l1, reg, bounds)
+        each.holdout, each.holdout_seed = holdout, holdout_seed
         known = options(c.SweepOptions)
         known.runs, known.seed, known.keep_all, known.restart = runs, seed, keep_all, restart
         known.consistency = choose("consistency", CONSISTENCIES, consistency)

@@ -38,13 +38,34 @@ static void shell_word(struct slc_html *html, const char *word)
     slc_html_put(html, "&#39;");
 }
 
+/* Writes an option whose value is a list: of modes (--nonnegative=1,3), or of texts, one for each
+ * use of the option. */
+static void repeated_option(struct slc_html *html, const char *name, const json_t *list)
+{
+    json_t *item;
+    size_t i;
+
+    json_array_foreach(list, i, item)
+    {
+        if (json_is_integer(item)) {
+            slc_html_print(html, "%s%s%s", i > 0 ? "," : " --", i > 0 ? "" : name,
+                           i > 0 ? "" : "=");
+            slc_html_print(html, "%" JSON_INTEGER_FORMAT, json_integer_value(item));
+        } else if (json_is_string(item)) {
+            slc_html_print(html, " --%s ", name);
+            shell_word(html, json_string_value(item));
+        }
+    }
+}
+
 /* Writes the command line that is equivalent to a library call, with the options that determine the
  * results. */
 static void same_command(struct slc_html *html, const json_t *record)
 {
-    static const char *const names[] = {"rank",         "iters",      "tol",       "maxsecs",
-                                        "reg",          "seed",       "init",      "holdout",
-                                        "holdout-seed", "mode-order", "precision", "deterministic"};
+    static const char *const names[] = {
+        "rank",    "iters",        "tol",        "maxsecs",   "method",       "nonnegative",
+        "simplex", "l1",           "reg",        "bounds",    "seed",         "init",
+        "holdout", "holdout-seed", "mode-order", "precision", "deterministic"};
     const json_t *options = json_object_get(record, "options");
     const char *store =
         json_string_value(json_object_get(json_object_get(record, "tensor"), "path"));
@@ -54,6 +75,9 @@ static void same_command(struct slc_html *html, const json_t *record)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const json_t *value = json_object_get(options, names[i]);
 
+        if (json_is_array(value)) {
+            repeated_option(html, names[i], value);
+        }
         if (!json_is_string(value) && !json_is_number(value) && !json_is_true(value)) {
             continue;
         }

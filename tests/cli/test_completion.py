@@ -45,7 +45,7 @@ def options(words):
     found = []
     text = sluice(*words, "--help")[0].split("Options (defaults in brackets):\n")[1].split("\n\n")[0]
     for entry in re.findall(r"^  .*(?:\n {12,}.*)*", text, re.M):
-        head = re.match(r"  (?:-(\w), |    )--([\w-]+)(?: (\S+(?: \.\.)?))?(?: {2,}|\s*\n|$)", entry)
+        head = re.match(r"  (?:-(\w), |    )--([\w-]+)(?:\[=\w+\]| (\S+(?: \.\.)?))?(?: {2,}|\s*\n|$)", entry)
         if head[2] != "help":
             found.append(Option(words, head[1], head[2], head[3], re.sub(r"\s+", " ", entry)))
     return found

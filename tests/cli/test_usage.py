@@ -196,7 +196,7 @@ def options_of_help(text):
     """The help on each option: letter, value, second name, default."""
     found = {}
     for entry in re.findall(r"^  .*(?:\n {12,}.*)*", text.split("Options (defaults in brackets):\n")[1].split("\n\n")[0], re.M):
-        head = re.match(r"  (?:-(\w), |    )--([\w-]+)(?: (\S+(?: \.\.)?))?(?: {2,}|\s*\n|$)", entry)
+        head = re.match(r"  (?:-(\w), |    )--([\w-]+)(\[=\w+\]| \S+(?: \.\.)?)?(?: {2,}|\s*\n|$)", entry)
         entry = re.sub(r"\s+", " ", entry)
         alias, default = re.search(r"\(also --([\w-]+)\)", entry), re.search(r"\[([^\]]*)\]$", entry)
         found[head[2]] = (head[1], head[3], alias and alias[1], default and default[1])
@@ -222,7 +222,7 @@ def man_pages(_folder):
         check(set(told) == set(there), f"{command}: help {sorted(told)}, man page {sorted(there)}")
         for name, (letter, value, alias, default) in told.items():
             names = [f"-{letter}"] if letter else []
-            names += [f"--{each}" + (f" {plain(value)}" if value else "") for each in (name, alias) if each]
+            names += [f"--{each}" + plain(value or "") for each in (name, alias) if each]
             check(there[name][0] == ", ".join(names), f"{command}: man page {there[name][0]!r}, help {names}")
             said = re.findall(r"Default: (.*?)\.(?= |$)", there[name][1])
             check(not default or [re.split("[:,;]", each)[0] for each in said] == [default]

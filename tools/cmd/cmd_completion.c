@@ -152,7 +152,7 @@ static void print_bash_command(const struct command *command, const char *words)
     }
     printf("        case $previous in\n");
     for (const struct option *option = command->options; option->name != NULL; option++) {
-        if (option->kind == OPTION_FLAG) {
+        if (option->kind == OPTION_FLAG || option->kind == OPTION_MODES_OR_ALL) {
             continue;
         }
         offer_of(option, &offer);
@@ -229,7 +229,7 @@ static void print_fish_option(const struct option *option, const char *words)
     if (option->letter != 0) {
         printf(" -s %c", option->letter);
     }
-    if (option->kind != OPTION_FLAG) {
+    if (option->kind != OPTION_FLAG && option->kind != OPTION_MODES_OR_ALL) {
         offer_of(option, &offer);
         printf(" -r");
         if (offer.files) {
@@ -321,8 +321,10 @@ static void print_zsh_value(const struct option *option)
 /* Prints an option name for _arguments, with "=" or "+" if a value may follow without a blank. */
 static void print_zsh_name(const struct option *option, const char *name, char letter)
 {
-    const bool repeated = option->kind == OPTION_MORE_STRINGS || option->kind == OPTION_MORE_MODES;
-    const bool flag = option->kind == OPTION_FLAG;
+    const bool repeated = option->kind == OPTION_MORE_STRINGS ||
+                          option->kind == OPTION_MORE_MODES ||
+                          option->kind == OPTION_MODE_NUMBERS || option->kind == OPTION_MODE_BOUNDS;
+    const bool flag = option->kind == OPTION_FLAG || option->kind == OPTION_MODES_OR_ALL;
 
     printf("        '%s", repeated ? "*" : "(");
     if (!repeated) {

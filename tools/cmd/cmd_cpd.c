@@ -22,6 +22,8 @@
 static const char *const keep_choices[] = {"best", "all", NULL};
 static const char *const consistency_choices[] = {"auto", "always", "never", NULL};
 
+static const char *const method_choices[] = {"auto", "als", "hals", "admm", NULL};
+
 static const struct option options[] = {
     {"rank", OPTION_COUNTS, offsetof(struct arguments, ranks), .letter = 'r', .required = true,
      .value = "R[,R..]", .minimum = 1, .maximum = SLC_MAX_RANK,
@@ -44,10 +46,26 @@ static const struct option options[] = {
              "smaller of the fit and 1 - fit; 0 means never"},
     {"maxsecs", OPTION_DOUBLE, offsetof(struct arguments, max_seconds), .value = "S",
      .fallback = "0", .help = "stop after S seconds, with exit code 75; 0 means no limit"},
-    {"reg", OPTION_DOUBLE, offsetof(struct arguments, regularization), .value = "X",
+    {"method", OPTION_CHOICE, offsetof(struct arguments, method), .value = "NAME",
+     .fallback = "auto", .choices = method_choices,
+     .help = "algorithm: als (no constraints), hals (all except simplex), admm (all) or auto (the "
+             "first that fits)"},
+    {"nonnegative", OPTION_MODES_OR_ALL, offsetof(struct arguments, nonnegative), .value = "MODES",
+     .help = "factors without negative numbers, in all modes or in those listed, such as 1,3"},
+    {"simplex", OPTION_MODES_OR_ALL, offsetof(struct arguments, simplex), .value = "MODES",
+     .help = "factors whose rows are on the simplex (without negative numbers, with the sum 1), in "
+             "all modes or in those listed; their columns are not normalized"},
+    {"l1", OPTION_MODE_NUMBERS, offsetof(struct arguments, l1), .value = "[MODE=]X",
+     .help = "penalty that makes factors sparse: X times the sum of the magnitudes of the numbers "
+             "of all modes, or of mode MODE; may be repeated"},
+    {"reg", OPTION_MODE_NUMBERS, offsetof(struct arguments, regularization), .value = "[MODE=]X",
      .fallback = "0",
      .help = "regularization: a number added to the diagonal of the matrix V with which a mode is "
-             "solved (elementwise product of the Gram matrices of the other modes)"},
+             "solved (elementwise product of the Gram matrices of the other modes), for all modes "
+             "or for mode MODE; may be repeated"},
+    {"bounds", OPTION_MODE_BOUNDS, offsetof(struct arguments, bounds), .value = "[MODE=]LOW,HIGH",
+     .help = "bounds of the numbers of all factors, or of mode MODE, whose columns are then not "
+             "normalized; -inf and inf mean no bound; may be repeated"},
     {"seed", OPTION_U64, offsetof(struct arguments, seed), .value = "N", .fallback = "0",
      .maximum = INT64_MAX,
      /* maximum of a JSON integer */ .help = "seed of the random start"},
@@ -172,7 +190,6 @@ static void fill_options(struct cpd *cpd)
     als->iterations = (unsigned)args->iterations;
     als->tolerance = args->tolerance;
     als->max_seconds = args->max_seconds;
-    als->regularization = args->regularization;
     als->seed = args->seed;
     als->holdout = args->session.holdout;
     als->holdout_seed = args->holdout_seed;
@@ -222,7 +239,7 @@ static void show_start(struct cpd *cpd)
                                    .passes = cpd->session.plan.passes,
                                    .nnz = manifest->nnz,
                                    .bytes = cpd->session.plan.iteration_bytes,
-                                   .operation = "CP-ALS"};
+                                   .operation = slc_cp_algorithm_title(cpd->als.algorithm)};
 
     if (!cpd->args.quiet) {
         print_plan(cpd);
@@ -259,6 +276,7 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
     SLC_TRY(slc_store_open_within(cpd->files, operands->text[0], args->session.memory,
                                   &cpd->session.store, err));
     fill_options(cpd);
+    SLC_TRY(cpd_terms_set(&cpd->args, cpd->session.store.manifest.order, &cpd->als, err));
     SLC_TRY(cpd_output_choose(&cpd->output, operands->text[0], (unsigned)args->rank, &names, err));
     SLC_TRY(session_plan(&cpd->session, &args->session, SLC_OP_CPD, 0, (uint32_t)args->rank, err));
     if (args->dry_run) {
@@ -518,7 +536,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_cpd = {
     .name = "cpd",
-    .summary = "factorize a store by CP-ALS, streaming it from disk",
+    .summary = "factorize a store by CP-ALS or with constraints, streaming it from disk",
     .example = "sluice cpd flights-4d.slc --rank 16 --memory 512MiB",
     .operands = "X.slc",
     .operands_min = 1,

@@ -5,6 +5,7 @@
 #include "convert/number/number.h"
 #include "engine/plan/plan.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -206,6 +207,77 @@ parse_more_modes(const struct option *option, const char *text, void *field, str
     return SLC_OK;
 }
 
+/* Sets all modes if the option has no value. */
+static enum slc_status parse_modes_or_all(const struct option *option,
+                                          const char *text,
+                                          void *field,
+                                          struct slc_error *err)
+{
+    struct option_modes *modes = field;
+
+    if (text[0] != '\0') {
+        return parse_modes(option, text, field, err);
+    }
+    for (modes->count = 0; modes->count < SLC_MAX_ORDER; modes->count++) {
+        modes->mode[modes->count] = modes->count;
+    }
+    return SLC_OK;
+}
+
+/* Reads a number, or -inf or inf, that ends at `end`. Returns false if there is none. */
+static bool read_bound(const char *text, const char *end, double *number)
+{
+    const bool negative = *text == '-';
+
+    if (end - (text + negative) == 3 && memcmp(text + negative, "inf", 3) == 0) {
+        *number = negative ? -HUGE_VAL : HUGE_VAL;
+        return true;
+    }
+    return slc_parse_f64(text, end, number) == end && isfinite(*number);
+}
+
+/* Parses [MODE=]X, or [MODE=]LOW,HIGH for OPTION_MODE_BOUNDS. */
+static enum slc_status parse_mode_numbers(const struct option *option,
+                                          const char *text,
+                                          void *field,
+                                          struct slc_error *err)
+{
+    struct option_mode_numbers *numbers = field;
+    const bool bounds = option->kind == OPTION_MODE_BOUNDS;
+    const char *equals = strchr(text, '=');
+    const char *at = equals != NULL ? equals + 1 : text;
+    const char *end = text + strlen(text);
+    const char *comma = bounds ? strchr(at, ',') : NULL;
+    double found[2] = {0, 0};
+    uint64_t mode = 0;
+    const char *digits = text;
+
+    if (equals != NULL &&
+        (!read_digits(&digits, &mode) || digits != equals || mode < 1 || mode > SLC_MAX_ORDER)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--%s: '%.*s' in '%s' is not a mode (modes count from 1 to %d)",
+                        option->name, (int)(equals - text), text, text, SLC_MAX_ORDER);
+    }
+    if (bounds && (comma == NULL || !read_bound(at, comma, &found[0]) ||
+                   !read_bound(comma + 1, end, &found[1]))) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--%s: '%s' is not a pair of numbers such as 0,1 or -inf,5 (for one mode: "
+                        "2=0,1)",
+                        option->name, text);
+    }
+    if (!bounds) {
+        SLC_TRY(parse_double(option, at, &found[0], err));
+    }
+    if (equals != NULL) {
+        numbers->modes |= UINT32_C(1) << (mode - 1);
+        memcpy(numbers->mode[mode - 1], found, sizeof found);
+    } else {
+        numbers->given = true;
+        memcpy(numbers->all, found, sizeof found);
+    }
+    return SLC_OK;
+}
+
 static enum slc_status
 add_string(const struct option *option, const char *text, void *field, struct slc_error *err)
 {
@@ -285,7 +357,7 @@ store_value(const struct option *option, const char *text, void *values, struct 
 {
     void *field = field_of(values, option);
 
-    if (*text == '\0') {
+    if (*text == '\0' && option->kind != OPTION_MODES_OR_ALL) {
         return slc_fail(err, SLC_ERR_USAGE, "--%s: the value is empty", option->name);
     }
     switch (option->kind) {
@@ -311,6 +383,11 @@ store_value(const struct option *option, const char *text, void *values, struct 
         return add_string(option, text, field, err);
     case OPTION_DIMS:
         return parse_dims(option, text, field, err);
+    case OPTION_MODES_OR_ALL:
+        return parse_modes_or_all(option, text, field, err);
+    case OPTION_MODE_NUMBERS:
+    case OPTION_MODE_BOUNDS:
+        return parse_mode_numbers(option, text, field, err);
     case OPTION_COUNTS:
         return parse_counts(option, text, field, err);
     }
@@ -417,6 +494,12 @@ parse_long(struct parse_state *state, const char *text, bool *help, struct slc_e
             return slc_fail(err, SLC_ERR_USAGE, "--%s does not accept a value", option->name);
         }
         return read_value(state, option, "true", err);
+    }
+    if (option->kind == OPTION_MODES_OR_ALL && equals == NULL) {
+        return read_value(state, option, "", err);
+    }
+    if (option->kind == OPTION_MODES_OR_ALL && equals[1] == '\0') {
+        return slc_fail(err, SLC_ERR_USAGE, "--%s: the value is empty", option->name);
     }
     return read_value(state, option, equals != NULL ? equals + 1 : NULL, err);
 }

@@ -28,12 +28,26 @@ enum option_kind {
     OPTION_MORE_MODES,   /* like OPTION_MODES; a repeated option adds its modes */
     OPTION_MORE_STRINGS, /* struct option_strings; a repeated option adds its string */
     OPTION_DIMS,         /* struct option_dims: 100x200x300 */
-    OPTION_COUNTS        /* struct option_counts: 1,2,4, each from minimum to maximum of the row */
+    /* like OPTION_MODES; without a value, all modes. A value must follow "=" */
+    OPTION_MODES_OR_ALL,
+    /* struct option_mode_numbers: [MODE=]X with a number of 0 or more, and [MODE=]LOW,HIGH; a
+     * repeated option sets more modes */
+    OPTION_MODE_NUMBERS,
+    OPTION_MODE_BOUNDS,
+    OPTION_COUNTS /* struct option_counts: 1,2,4, each from minimum to maximum of the row */
 };
 
 struct option_modes {
     unsigned count;
     unsigned mode[SLC_MAX_ORDER]; /* counted from 0 */
+};
+
+/* One or two numbers per mode. The numbers of a mode without numbers of its own are `all`. */
+struct option_mode_numbers {
+    bool given; /* true if `all` is set */
+    double all[2];
+    uint32_t modes; /* bit n: mode n has numbers of its own */
+    double mode[SLC_MAX_ORDER][2];
 };
 
 struct option_strings {

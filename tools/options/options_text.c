@@ -39,7 +39,9 @@ static void print_option(const struct option *option)
                    ? snprintf(left, sizeof left, "  -%c, --%s", option->letter, option->name)
                    : snprintf(left, sizeof left, "      --%s", option->name);
 
-    if (option->kind != OPTION_FLAG) {
+    if (option->kind == OPTION_MODES_OR_ALL) {
+        used += snprintf(left + used, sizeof left - (size_t)used, "[=%s]", option->value);
+    } else if (option->kind != OPTION_FLAG) {
         used += snprintf(left + used, sizeof left - (size_t)used, " %s", option->value);
     }
     (void)snprintf(
@@ -80,6 +82,53 @@ static json_t *dims_to_json(unsigned count, const uint64_t *numbers)
     return list;
 }
 
+static json_t *modes_to_json(const struct option_modes *modes)
+{
+    uint64_t numbers[SLC_MAX_ORDER];
+
+    for (unsigned i = 0; i < modes->count; i++) {
+        numbers[i] = modes->mode[i] + UINT64_C(1);
+    }
+    return modes->count > 0 ? dims_to_json(modes->count, numbers) : json_null();
+}
+
+/* Appends the text of a use of an option that sets numbers of a mode, counted from 1; 0: of all. */
+static void
+append_numbers(json_t *array, const struct option *option, unsigned mode, const double *numbers)
+{
+    char text[96];
+    int used = mode > 0 ? snprintf(text, sizeof text, "%u=", mode) : 0;
+
+    used += snprintf(text + used, sizeof text - (size_t)used, "%.17g", numbers[0]);
+    if (option->kind == OPTION_MODE_BOUNDS) {
+        (void)snprintf(text + used, sizeof text - (size_t)used, ",%.17g", numbers[1]);
+    }
+    (void)json_array_append_new(array, json_string(text));
+}
+
+/* Returns a number if all modes have the same number, otherwise an array with the text of each use
+ * of the option. */
+static json_t *mode_numbers_to_json(const struct option *option,
+                                    const struct option_mode_numbers *numbers)
+{
+    if (numbers->modes == 0 && option->kind == OPTION_MODE_NUMBERS) {
+        return numbers->given ? json_real(numbers->all[0]) : json_null();
+    }
+    if (numbers->modes == 0 && !numbers->given) {
+        return json_null();
+    }
+    json_t *array = json_array();
+    if (numbers->given) {
+        append_numbers(array, option, 0, numbers->all);
+    }
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        if ((numbers->modes >> n & 1U) != 0) {
+            append_numbers(array, option, n + 1, numbers->mode[n]);
+        }
+    }
+    return array;
+}
+
 static json_t *value_to_json(const struct option *option, const void *field)
 {
     switch (option->kind) {
@@ -105,16 +154,15 @@ static json_t *value_to_json(const struct option *option, const void *field)
         }
         return array;
     }
+    case OPTION_MODE_NUMBERS:
+    case OPTION_MODE_BOUNDS:
+        return mode_numbers_to_json(option, field);
+    case OPTION_MODES_OR_ALL:
+        return ((const struct option_modes *)field)->count == SLC_MAX_ORDER ? json_true()
+                                                                            : modes_to_json(field);
     case OPTION_MODES:
-    case OPTION_MORE_MODES: {
-        const struct option_modes *modes = field;
-        uint64_t numbers[SLC_MAX_ORDER];
-
-        for (unsigned i = 0; i < modes->count; i++) {
-            numbers[i] = modes->mode[i] + UINT64_C(1);
-        }
-        return modes->count > 0 ? dims_to_json(modes->count, numbers) : json_null();
-    }
+    case OPTION_MORE_MODES:
+        return modes_to_json(field);
     case OPTION_DIMS: {
         const struct option_dims *dims = field;
 

@@ -250,18 +250,37 @@ void report_not_fused(const struct slc_plan *plan)
     }
 }
 
+/* Prints the regularization, one number if it is the same for all modes. */
+static void report_regularization(const struct slc_row_terms *terms, unsigned order)
+{
+    bool some = false, same = true;
+
+    for (unsigned n = 0; n < order; n++) {
+        some = some || terms[n].ridge > 0;
+        same = same && terms[n].ridge == terms[0].ridge;
+    }
+    for (unsigned n = 0; some && n < (same ? 1 : order); n++) {
+        printf("%s%g", n == 0 ? ", reg " : ",", terms[n].ridge);
+    }
+}
+
 void report_factoring(const struct slc_plan *plan,
                       unsigned order,
                       const struct slc_cp_options *options)
 {
+    char constraints[SLC_CP_TERMS_BYTES];
+
     heading("Factoring");
-    printf(KEY "CP-ALS, rank %u, at most %u iteration%s, tol %g", "method", options->rank,
-           options->iterations, plural(options->iterations), options->tolerance);
-    if (options->regularization > 0) {
-        printf(", reg %g", options->regularization);
-    }
+    printf(KEY "%s, rank %u, at most %u iteration%s, tol %g", "method",
+           slc_cp_algorithm_title(options->algorithm), options->rank, options->iterations,
+           plural(options->iterations), options->tolerance);
+    report_regularization(options->terms, order);
     if (options->max_seconds > 0) {
         printf(", at most %g s", options->max_seconds);
+    }
+    slc_cp_terms_text(options->terms, order, constraints);
+    if (constraints[0] != '\0') {
+        printf("\n" KEY "%s", "constraints", constraints);
     }
     if (options->init_folder != NULL) {
         printf("\n" KEY "from %s\n", "start", options->init_folder);
@@ -367,6 +386,9 @@ void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, 
            format_data(&bytes, (double)iteration->bytes_read), iteration->passes,
            iteration->passes == 1 ? "" : "es",
            format_data(&rate, slc_ratio((double)iteration->bytes_read, iteration->seconds)));
+    if (iteration->objective > 0) {
+        printf("     objective = %.10g\n", iteration->objective);
+    }
     if (iteration->heldout > 0) {
         printf("     held out: RMSE = %.6g\n", iteration->heldout_rmse);
     }

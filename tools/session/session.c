@@ -103,6 +103,7 @@ enum slc_status session_plan(struct slc_session *session,
         .beside_bytes = slc_cp_holdout_bytes(
             session->store.manifest.order, session->store.manifest.nnz, options->holdout,
             options->threads != 0 ? (unsigned)options->threads : slc_team_default_workers()),
+        .host_rows = options->host_rows,
     };
 
     if (!slc_io_parse(options->io, &request.io) ||

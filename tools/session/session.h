@@ -41,6 +41,8 @@ struct session_options {
     uint64_t streams;
     /* held-out fraction of the nonzeros, for cpd; no option sets this member directly */
     double holdout;
+    /* for cpd, set by the constraints (struct slc_plan_request) */
+    bool host_rows;
 };
 
 extern const char *const session_io_choices[];

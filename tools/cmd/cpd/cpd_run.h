@@ -179,7 +179,9 @@ struct arguments {
     const char *consistency;
     uint64_t iterations;
     double tolerance;
-    double regularization;
+    const char *method;
+    struct option_mode_numbers regularization, l1, bounds;
+    struct option_modes nonnegative, simplex; /* SLC_MAX_ORDER modes: all */
     uint64_t seed;
     const char *init;
     const char *holdout; /* NULL: none */
@@ -222,6 +224,13 @@ struct cpd {
     double write_seconds;        /* time to write results; negative until results are written */
     struct slc_sweep_job *sweep; /* job of the sweep that this run belongs to; NULL: no sweep */
 };
+
+/* Sets algorithm and terms for a tensor of `order` modes, and what the plan needs for them. Errors:
+ * SLC_ERR_USAGE if an option names a mode that the tensor does not have; those of slc_cp_choose. */
+enum slc_status cpd_terms_set(struct arguments *args,
+                              unsigned order,
+                              struct slc_cp_options *options,
+                              struct slc_error *err) SLC_NODISCARD;
 
 /* Makes one factorization, from the store to the results, and returns an exit code. `cpd` contains
  * the command line, the log and the start time; everything else is created and released here. */

@@ -158,7 +158,8 @@ static json_t *sweep_identity(const struct cpd *cpd)
     const struct slc_sweep_method method = {
         .iterations = args->iterations,
         .tolerance = args->tolerance,
-        .regularization = args->regularization,
+        .algorithm = cpd->als.algorithm,
+        .terms = cpd->als.terms,
         .precision = args->session.precision[1] == '3' ? SLC_F32 : SLC_F64,
         .deterministic = args->session.deterministic,
         .holdout = args->session.holdout,
@@ -178,6 +179,8 @@ prepare_sweep(void *context, uint32_t rank, json_t **identity, struct slc_error 
     enum slc_status status = slc_store_open_within(
         cpd.files, sweep->operands->text[0], cpd.args.session.memory, &cpd.session.store, err);
 
+    cpd.args.rank = rank;
+    SLC_THEN(status, cpd_terms_set(&cpd.args, cpd.session.store.manifest.order, &cpd.als, err));
     SLC_THEN(status, session_plan(&cpd.session, &cpd.args.session, SLC_OP_CPD, 0, rank, err));
     if (status == SLC_OK && !cpd.args.quiet) {
         report_tensor(&cpd.session.store);

@@ -226,6 +226,13 @@ static enum slc_status start(struct fixture_run *run, struct slc_error *err)
     return status == SLC_OK ? slc_cpu_backend_create(&run->backend, err) : status;
 }
 
+void fixture_regularize(struct slc_cp_options *options, double regularization)
+{
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        options->terms[n].ridge = regularization;
+    }
+}
+
 enum slc_status fixture_open(struct fixture_run *run,
                              const char *path,
                              const struct slc_plan_request *request,

@@ -57,6 +57,8 @@ struct fixture_run {
 /* Options and a request for f64, all cached, no limits; a test changes its subject. */
 struct slc_plan_request fixture_request(uint32_t rank);
 struct slc_cp_options fixture_options(uint32_t rank, unsigned iterations);
+/* Sets the regularization of all modes. */
+void fixture_regularize(struct slc_cp_options *options, double regularization);
 
 enum slc_status fixture_open(struct fixture_run *run,
                              const char *path,

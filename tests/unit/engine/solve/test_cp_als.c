@@ -113,7 +113,7 @@ static void compare_with_naive(unsigned order,
     request.copies = copies;
     open_run(&run, &tensor, name, &request);
     options.seed = seed;
-    options.regularization = regularization;
+    fixture_regularize(&options, regularization);
     options.iteration = remember;
     options.context = &history;
     options.mode_order_set = true;
@@ -493,7 +493,7 @@ static void options_must_agree_with_the_plan(void)
     bad[1].deterministic = true;
     bad[2].tolerance = (double)NAN;
     bad[3].max_seconds = -1.0;
-    bad[4].regularization = (double)INFINITY;
+    bad[4].terms[1].ridge = (double)INFINITY;
     bad[5].mode_order_set = true; /* names mode 1 three times */
     for (unsigned i = 0; i < 6; i++) {
         struct slc_error err = SLC_ERROR_INIT;

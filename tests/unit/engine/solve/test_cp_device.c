@@ -77,10 +77,12 @@ static void compare(const struct slc_plan_request *request,
         }
     }
     CU_ASSERT(distance <= 100.0 * tolerance);
-    /* Copied in and out once, without an output. */
-    CU_ASSERT_EQUAL(fake_counts(run.device)->factors_written, result.order);
+    /* Copied in and out once, without an output. If rows are solved on the host, each update copies
+     * its output and its factor. */
+    const uint64_t copies = request->host_rows ? result.order * result.iterations : 0;
+    CU_ASSERT_EQUAL(fake_counts(run.device)->factors_written, result.order + copies);
     CU_ASSERT_EQUAL(fake_counts(run.device)->factors_read, result.order);
-    CU_ASSERT_EQUAL(fake_counts(run.device)->outputs_read, 0);
+    CU_ASSERT_EQUAL(fake_counts(run.device)->outputs_read, copies);
     CU_ASSERT_EQUAL(fake_counts(run.device)->begun, result.order * result.iterations);
     CU_ASSERT((result.gpu.resident_bytes > 0) ==
               (run.plan.gpu.kept_blocks > 0 && result.iterations > 0));
@@ -99,7 +101,7 @@ static void test_same_fit(void)
     compare(&request, options, 0, 1e-10);
     request.streams = 3;
     compare(&request, options, UINT64_C(64) << 10, 1e-10);
-    options.regularization = 0.5;
+    fixture_regularize(&options, 0.5);
     options.mode_order_set = true;
     memcpy(options.mode_order, order, sizeof order);
     request.cache = false;
@@ -115,6 +117,33 @@ static void test_same_fit(void)
     compare(&request, options, UINT64_C(1) << 20, 1e-10);
     options.iterations = 0;
     compare(&request, options, 0, 0.0);
+}
+
+/* Rows with constraints are solved on the host. */
+static void test_constraints(void)
+{
+    struct slc_plan_request request = fixture_request(RANK);
+    struct slc_cp_options options = fixture_options(RANK, 4);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_cp_result result;
+    struct device_run run;
+
+    make_problem();
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        options.terms[n].nonnegative = true;
+    }
+    request.host_rows = true;
+    compare(&request, options, 0, 1e-10);
+    options.terms[1].l1 = 0.01;
+    request.precision = SLC_F32;
+    compare(&request, options, UINT64_C(1) << 20, 1e-5);
+
+    request.host_rows = false;
+    device_run_store(&run, path, NULL, UINT64_C(1) << 30, 100);
+    SLC_ASSERT_OK(device_run_start(&run, &request, &err), &err);
+    CU_ASSERT_EQUAL(run_device(&run, &options, &result, &err), SLC_ERR_USAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "no memory for the rows"));
+    device_run_close(&run);
 }
 
 /* Each mode from the layout sorted by it: all layouts share the device's memory. */
@@ -333,13 +362,10 @@ static void test_impossible(void)
 }
 
 static const struct slc_test tests[] = {
-    {"the CPU's fit and factors", test_same_fit},
-    {"sorted layouts", test_sorted_layouts},
-    {"stops by signal and time", test_stops},
-    {"any call is refused", test_refusals},
-    {"plans add up", test_plans},
-    {"the least memory that works", test_minimum},
-    {"impossible requests", test_impossible},
+    {"the CPU's fit and factors", test_same_fit},  {"constraints", test_constraints},
+    {"sorted layouts", test_sorted_layouts},       {"stops by signal and time", test_stops},
+    {"any call is refused", test_refusals},        {"plans add up", test_plans},
+    {"the least memory that works", test_minimum}, {"impossible requests", test_impossible},
 };
 
 SLC_SUITE(cp_device)

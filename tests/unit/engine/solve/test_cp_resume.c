@@ -434,7 +434,7 @@ static void other_runs_are_refused(void)
     part.options.init_folder = start;
     refused(made.path, part, "start is files");
     part = ours;
-    part.options.regularization = 0.25;
+    fixture_regularize(&part.options, 0.25);
     refused(made.path, part, "regularization is 0.25");
     part = ours;
     part.request.mode_order_set = true;

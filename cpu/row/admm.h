@@ -1,0 +1,42 @@
+/* Solves rows of the MTTKRP by the alternating direction method of multipliers (AO-ADMM,
+ * [Huang2016] section 3, [Smith2017] section 4): least squares with an l1 and a ridge penalty, with
+ * bounds on every number, or with rows on the simplex.
+ *
+ * For a row m of the MTTKRP and the Gram matrix V of the other factors, the solver minimizes
+ *     1/2 x V x^T - m x^T + ridge / 2 sum x_r^2 + l1 sum |x_r|
+ * under the constraints of struct slc_row_terms. V + rho I is factorized once per mode, with rho
+ * the mean of the diagonal of V. Each row ends on its own, when its steps are small. The dual
+ * variables are not kept between updates: they start with the gradient at the current row, which
+ * are the dual variables of the solution if the row is a solution. If a row that satisfied the
+ * constraints would end with a larger objective, it stays as it was. So the objective never
+ * increases. */
+#ifndef SLC_CPU_ROW_ADMM_H
+#define SLC_CPU_ROW_ADMM_H
+
+#include "base/row_solver.h"
+#include "cpu/dense/dense.h"
+#include "cpu/row/row_terms.h"
+
+struct slc_admm_options {
+    const struct slc_row_terms *terms; /* one per mode; borrowed */
+    /* A row ends when the squared primal and dual steps are at most this part of the squared norms
+     * of the row and of its dual variables. */
+    double tolerance;
+    unsigned steps;          /* maximum number of steps */
+    struct slc_dense *dense; /* scratch for the factorization; borrowed */
+};
+
+/* Creates a solver for `workers` threads. Ownership: release with slc_admm_destroy, which accepts
+ * an all-zero struct. Order: a row has the same bits for any number of workers; up to rank 64 also
+ * for any range of rows. Cost per row and step: R^2 multiply-adds. Errors: SLC_ERR_MEMORY; `begin`
+ * returns SLC_ERR_NUMERIC if V has a NaN or an infinity. */
+enum slc_status slc_admm_create(unsigned workers,
+                                uint32_t rank,
+                                const struct slc_admm_options *options,
+                                struct slc_row_solver *solver,
+                                struct slc_error *err) SLC_NODISCARD;
+void slc_admm_destroy(struct slc_row_solver *solver);
+/* Returns the bytes that slc_admm_create allocates, for memory plans. */
+uint64_t slc_admm_memory_bytes(unsigned workers, uint32_t rank);
+
+#endif

@@ -1,0 +1,226 @@
+/* Implements methods with constraints and penalties on the rows of factors. They update a factor
+ * from its MTTKRP like CP-ALS, but a row solver computes the rows.
+ *
+ * If the only constraint is that numbers are 0 or more, columns can be normalized as in CP-ALS.
+ * With penalties or bounds, columns keep their units during the run: lambda is 1, and the
+ * objective, half of the squared error plus the penalties, never increases.
+ *
+ * A component whose column becomes zero in one mode has no effect. The other modes keep their
+ * columns of this component, so that the next update of the mode may revive it. */
+#include "base/memory/checked.h"
+#include "cpu/row/admm.h"
+#include "cpu/row/descent.h"
+#include "engine/solve/cp_method.h"
+
+/* Coordinate descent ends if a sweep gains less than this part of the largest gain of a sweep, or
+ * after this many sweeps ([Gillis2012] section 4.2; docs/PERFORMANCE.md, "Constraints"). */
+#define SWEEP_TOLERANCE 1e-6
+/* The same for the steps of ADMM, whose squared lengths are compared with the squared norms. */
+#define STEP_TOLERANCE 1e-6
+enum { SWEEPS = 50, STEPS = 50 };
+
+/* Returns true if a factor keeps its units in the final model, because the constraint would not
+ * hold for its normalized columns. */
+static bool keeps_units(const struct slc_row_terms *terms)
+{
+    return terms->bounded || terms->simplex;
+}
+
+bool cp_keeps_units(const struct cp_state *state, unsigned mode)
+{
+    return state->plain_units && keeps_units(&state->options->terms[mode]);
+}
+
+enum slc_status cp_method_choose(struct cp_state *state, struct slc_error *err)
+{
+    enum slc_cp_algorithm algorithm = state->options->algorithm;
+
+    SLC_TRY(slc_cp_choose(state->options->terms, state->order, &algorithm, err));
+    state->method = algorithm == SLC_CP_HALS   ? &cp_method_hals
+                    : algorithm == SLC_CP_ADMM ? &cp_method_admm
+                                               : &cp_method_als;
+    return SLC_OK;
+}
+
+uint64_t slc_cp_rows_memory_bytes(uint32_t rank, unsigned workers)
+{
+    return slc_max_u64(slc_descent_memory_bytes(workers, rank),
+                       slc_admm_memory_bytes(workers, rank));
+}
+
+static enum slc_status check_devices(const struct cp_state *state, struct slc_error *err)
+{
+    const struct slc_plan_request *request = &state->plan->request;
+
+    if (request->gpu_count > 1) {
+        return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_DEVICES,
+                              "the method %s cannot use several GPUs: use one GPU or the CPU",
+                              slc_cp_algorithm_name(state->method->algorithm));
+    }
+    if (request->gpu != NULL && !request->host_rows) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the plan for a GPU has no memory for the rows that the method %s solves "
+                        "on the host",
+                        slc_cp_algorithm_name(state->method->algorithm));
+    }
+    return SLC_OK;
+}
+
+/* Allocates the memory that both methods need. */
+static enum slc_status create_common(struct cp_state *state, struct slc_error *err)
+{
+    const struct slc_row_terms *terms = state->options->terms;
+
+    for (unsigned n = 0; n < state->order; n++) {
+        state->plain_units = state->plain_units || terms[n].l1 > 0.0 || terms[n].ridge > 0.0 ||
+                             keeps_units(&terms[n]);
+    }
+    SLC_TRY(cp_mttkrp_create(state, err));
+    state->solver.rows = &state->rows;
+    state->solver.left = state->left;
+    state->solver.start = state->start;
+    state->solver.right = state->right;
+    return SLC_OK;
+}
+
+static enum slc_status create_descent(struct cp_state *state, struct slc_error *err)
+{
+    const struct slc_descent_options options = {
+        .terms = state->options->terms, .tolerance = SWEEP_TOLERANCE, .sweeps = SWEEPS};
+
+    SLC_TRY(create_common(state, err));
+    return slc_descent_create(state->plan->threads, state->rank, &options, &state->rows, err);
+}
+
+static void destroy_descent(struct cp_state *state)
+{
+    slc_descent_destroy(&state->rows);
+    cp_mttkrp_destroy(state);
+}
+
+static enum slc_status create_admm(struct cp_state *state, struct slc_error *err)
+{
+    const struct slc_admm_options options = {.terms = state->options->terms,
+                                             .tolerance = STEP_TOLERANCE,
+                                             .steps = STEPS,
+                                             .dense = state->dense};
+
+    SLC_TRY(create_common(state, err));
+    return slc_admm_create(state->plan->threads, state->rank, &options, &state->rows, err);
+}
+
+static void destroy_admm(struct cp_state *state)
+{
+    slc_admm_destroy(&state->rows);
+    cp_mttkrp_destroy(state);
+}
+
+enum slc_status cp_constraint_begin(struct cp_state *state, unsigned mode, struct slc_error *err)
+{
+    const double *lambda = state->result->lambda;
+    const struct slc_row_mode about = {.order = state->order,
+                                       .mode = mode,
+                                       .workers = state->plan->threads,
+                                       .iteration = state->iteration,
+                                       .rank = state->rank,
+                                       .rows = state->dims[mode],
+                                       .gram = state->system};
+
+    for (uint32_t r = 0; r < state->rank; r++) {
+        state->start[r] = state->scale[mode][r] * (lambda[r] > 0.0 ? lambda[r] : 1.0);
+    }
+    return state->rows.begin(state->rows.context, &about, err);
+}
+
+/* Adds the penalties of a mode to *sum. */
+static enum slc_status
+add_penalties(struct cp_state *state, unsigned mode, double *sum, struct slc_error *err)
+{
+    const struct slc_row_terms *terms = &state->options->terms[mode];
+    double *sums = state->column_inner; /* reused: not needed after an update */
+
+    for (uint32_t r = 0; r < state->rank; r++) {
+        *sum += terms->ridge / 2 * state->gram[mode][(size_t)r * state->rank + r];
+    }
+    if (terms->l1 > 0.0) {
+        SLC_TRY(slc_dense_column_sums(state->dense, &state->result->factors[mode], sums, err));
+        for (uint32_t r = 0; r < state->rank; r++) {
+            *sum += terms->l1 * state->scale[mode][r] * sums[r];
+        }
+    }
+    return SLC_OK;
+}
+
+static enum slc_status
+measure(struct cp_state *state, struct slc_cp_iteration *report, struct slc_error *err)
+{
+    SLC_TRY(cp_mttkrp_measure(state, report, err));
+    if (!state->plain_units) {
+        return SLC_OK;
+    }
+    double objective = state->residual_squared / 2;
+    for (unsigned n = 0; n < state->order; n++) {
+        SLC_TRY(add_penalties(state, n, &objective, err));
+    }
+    state->result->objective = objective;
+    if (report != NULL) {
+        report->objective = objective;
+    }
+    return SLC_OK;
+}
+
+static void identify(const struct cp_state *state, struct cp_identity *identity)
+{
+    char text[SLC_CP_TERMS_BYTES];
+
+    slc_cp_terms_text(state->options->terms, state->order, text);
+    if (text[0] != '\0') {
+        cp_identity_append(identity, "constraints=%s\n", text);
+    }
+}
+
+/* Write and read the objectives of the completed iterations. */
+static void save(const struct cp_state *state, struct slc_checkpoint *checkpoint)
+{
+    slc_checkpoint_section(checkpoint, "objectives");
+    for (unsigned i = 0; i < state->result->iterations; i++) {
+        slc_checkpoint_put_f64(checkpoint, state->past[i].objective);
+    }
+}
+
+static enum slc_status
+restore(struct cp_state *state, struct slc_checkpoint_reader *reader, struct slc_error *err)
+{
+    slc_checkpoint_seek(reader, "objectives");
+    for (unsigned i = 0; i < state->past_count; i++) {
+        state->past[i].objective = slc_checkpoint_get_f64(reader);
+        state->result->objective = state->past[i].objective;
+    }
+    return slc_checkpoint_end(reader, err);
+}
+
+const struct cp_method cp_method_hals = {.algorithm = SLC_CP_HALS,
+                                         .check = check_devices,
+                                         .create = create_descent,
+                                         .destroy = destroy_descent,
+                                         .update = cp_mttkrp_update,
+                                         .measure = measure,
+                                         .record = cp_mttkrp_record,
+                                         .settled = cp_fit_settled,
+                                         .finish = cp_mttkrp_finish,
+                                         .identify = identify,
+                                         .save = save,
+                                         .restore = restore};
+
+const struct cp_method cp_method_admm = {.algorithm = SLC_CP_ADMM,
+                                         .check = check_devices,
+                                         .create = create_admm,
+                                         .destroy = destroy_admm,
+                                         .update = cp_mttkrp_update,
+                                         .measure = measure,
+                                         .record = cp_mttkrp_record,
+                                         .settled = cp_fit_settled,
+                                         .finish = cp_mttkrp_finish,
+                                         .identify = identify,
+                                         .save = save,
+                                         .restore = restore};

@@ -1,0 +1,30 @@
+/* Algorithms of CP decompositions, and the constraints and penalties that they apply. */
+#ifndef SLC_ENGINE_SOLVE_CP_TERMS_H
+#define SLC_ENGINE_SOLVE_CP_TERMS_H
+
+#include "base/error/error.h"
+#include "cpu/row/row_terms.h"
+
+/* SLC_CP_AUTO: als without constraints and l1 penalties, admm for rows on the simplex, otherwise
+ * hals. admm fits all constraints, hals all except the simplex. */
+enum slc_cp_algorithm { SLC_CP_AUTO, SLC_CP_ALS, SLC_CP_HALS, SLC_CP_ADMM };
+const char *slc_cp_algorithm_name(enum slc_cp_algorithm algorithm);  /* "auto", "als", .. */
+const char *slc_cp_algorithm_title(enum slc_cp_algorithm algorithm); /* "CP-ALS", .. */
+bool slc_cp_algorithm_parse(const char *name, enum slc_cp_algorithm *algorithm);
+
+/* Replaces SLC_CP_AUTO in *algorithm with the algorithm that a run uses for the terms of `order`
+ * modes. Errors: SLC_ERR_USAGE if a term is invalid, if terms contradict each other, or if the
+ * algorithm does not fit the terms; the message names the algorithms that fit. */
+enum slc_status slc_cp_choose(const struct slc_row_terms *terms,
+                              unsigned order,
+                              enum slc_cp_algorithm *algorithm,
+                              struct slc_error *err) SLC_NODISCARD;
+
+/* Writes the terms, except the ridge, as text, such as "nonnegative; l1 0.1". Equal terms have
+ * equal texts; the text is empty if there are no terms. */
+enum { SLC_CP_TERMS_BYTES = 2048 };
+void slc_cp_terms_text(const struct slc_row_terms *terms,
+                       unsigned order,
+                       char text[SLC_CP_TERMS_BYTES]);
+
+#endif

@@ -1,0 +1,278 @@
+/* Coordinate descent on rows of the MTTKRP: the exact solutions of small problems, found by trying
+ * every set of numbers at a bound; soft thresholds; bits that do not depend on the other rows. On
+ * every instruction set of this machine. */
+#include "cpu/cpu.h"
+#include "cpu/row/descent.h"
+#include "dense_fixture.h"
+
+#include <lapacke.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const sets[] = {"portable", "avx2", "avx512", "neon"};
+
+enum { ROWS = 45, RANK_MAX = 70 };
+
+/* One problem: rows of M and X with the pitch of a vector. */
+struct problem {
+    uint32_t rank, pitch;
+    double v[RANK_MAX * RANK_MAX];
+    double m[ROWS * 72] __attribute__((aligned(64)));
+    double x[ROWS * 72] __attribute__((aligned(64)));
+    struct slc_row_terms terms[1];
+};
+
+static double uniform(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + 1442695040888963407U;
+    return (double)(*state >> 11) * 0x1p-53;
+}
+
+static void make_problem(struct problem *problem, uint32_t rank)
+{
+    uint64_t state = rank + 7;
+
+    memset(problem, 0, sizeof *problem);
+    problem->rank = rank;
+    problem->pitch = slc_row_width(rank);
+    regular_gram(rank, problem->v);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        for (uint32_t r = 0; r < rank; r++) {
+            problem->m[i * problem->pitch + r] = 4.0 * uniform(&state) - 2.0;
+            problem->x[i * problem->pitch + r] = uniform(&state);
+        }
+    }
+}
+
+/* Solves rows [first, first + count) with sweeps until a row no longer changes. */
+static void solve_some(
+    struct problem *problem, uint64_t first, uint64_t count, double tolerance, unsigned sweeps)
+{
+    const struct slc_descent_options options = {problem->terms, tolerance, sweeps};
+    const struct slc_row_mode mode = {.order = 3,
+                                      .workers = 2,
+                                      .iteration = 1,
+                                      .rank = problem->rank,
+                                      .rows = ROWS,
+                                      .gram = problem->v};
+    struct slc_row_solver solver;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    SLC_ASSERT_OK(slc_descent_create(2, problem->rank, &options, &solver, &err), &err);
+    SLC_ASSERT_OK(solver.begin(solver.context, &mode, &err), &err);
+    SLC_ASSERT_OK(solver.solve(solver.context, 1, first, count, problem->pitch,
+                               problem->m + first * problem->pitch,
+                               problem->x + first * problem->pitch, &err),
+                  &err);
+    slc_descent_destroy(&solver);
+}
+
+/* Returns the objective of a row. */
+static double objective(const struct problem *problem, const double *m, const double *x)
+{
+    const struct slc_row_terms *terms = &problem->terms[0];
+    double sum = 0.0;
+
+    for (uint32_t r = 0; r < problem->rank; r++) {
+        double product = terms->ridge * x[r];
+
+        for (uint32_t s = 0; s < problem->rank; s++) {
+            product += problem->v[r * problem->rank + s] * x[s];
+        }
+        sum += x[r] * (product / 2 - m[r]) + terms->l1 * fabs(x[r]);
+    }
+    return sum;
+}
+
+/* Finds the minimum of a row of a nonnegative problem: for every set of positive numbers, solves
+ * the equations of these numbers, and keeps the best solution without negative numbers. */
+static double exact_minimum(const struct problem *problem, const double *m, double *best)
+{
+    const uint32_t rank = problem->rank;
+    double least = INFINITY;
+
+    for (unsigned set = 0; set < 1U << rank; set++) {
+        double a[5 * 5], b[5], x[5] = {0};
+        lapack_int pivots[5], index[5], count = 0;
+        bool feasible = true;
+
+        for (uint32_t r = 0; r < rank; r++) {
+            if ((set >> r & 1U) != 0) {
+                index[count++] = (lapack_int)r;
+            }
+        }
+        for (lapack_int i = 0; i < count; i++) {
+            b[i] = m[index[i]] - problem->terms[0].l1;
+            for (lapack_int j = 0; j < count; j++) {
+                a[i * count + j] = problem->v[(uint32_t)index[i] * rank + (uint32_t)index[j]] +
+                                   (i == j ? problem->terms[0].ridge : 0.0);
+            }
+        }
+        if (count > 0) {
+            CU_ASSERT_EQUAL(LAPACKE_dgesv(LAPACK_ROW_MAJOR, count, 1, a, count, pivots, b, 1), 0);
+        }
+        for (lapack_int i = 0; i < count; i++) {
+            feasible = feasible && b[i] >= 0.0;
+            x[index[i]] = b[i];
+        }
+        if (feasible && objective(problem, m, x) < least) {
+            least = objective(problem, m, x);
+            memcpy(best, x, rank * sizeof *x);
+        }
+    }
+    return least;
+}
+
+static void check_exact(uint32_t rank, double l1, double ridge)
+{
+    struct problem problem;
+
+    for (size_t s = 0; s < SLC_COUNT(sets); s++) {
+        if (!slc_cpu_force_instruction_set(sets[s])) {
+            continue;
+        }
+        make_problem(&problem, rank);
+        problem.terms[0] = (struct slc_row_terms){.nonnegative = true, .l1 = l1, .ridge = ridge};
+        solve_some(&problem, 0, ROWS, 0.0, 5000);
+        for (uint32_t i = 0; i < ROWS; i++) {
+            const double *x = problem.x + i * problem.pitch;
+            double best[5];
+
+            (void)exact_minimum(&problem, problem.m + i * problem.pitch, best);
+            for (uint32_t r = 0; r < rank; r++) {
+                CU_ASSERT_TRUE(fabs(x[r] - best[r]) <= 1e-9);
+                CU_ASSERT_TRUE(x[r] >= 0.0);
+            }
+        }
+    }
+    (void)slc_cpu_force_instruction_set(NULL);
+}
+
+static void solves_exactly(void)
+{
+    for (uint32_t rank = 1; rank <= 5; rank++) {
+        check_exact(rank, 0.0, 0.0);
+        check_exact(rank, 0.3, 0.5);
+    }
+}
+
+/* With a diagonal V, the solution is a soft threshold, cut at the bounds. */
+static void thresholds_diagonal_systems(void)
+{
+    struct problem problem;
+
+    make_problem(&problem, 9);
+    for (uint32_t r = 0; r < 9; r++) {
+        for (uint32_t s = 0; s < 9; s++) {
+            problem.v[r * 9 + s] = r == s ? r + 1.0 : 0.0;
+        }
+    }
+    problem.terms[0] =
+        (struct slc_row_terms){.l1 = 0.5, .bounded = true, .low = -0.2, .high = 0.75};
+    solve_some(&problem, 0, ROWS, 0.0, 10);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        for (uint32_t r = 0; r < 9; r++) {
+            const double m = problem.m[i * problem.pitch + r];
+            const double soft = copysign(fmax(fabs(m) - 0.5, 0.0), m) / (r + 1.0);
+            const double x = problem.x[i * problem.pitch + r];
+
+            CU_ASSERT_TRUE(fabs(x - fmin(fmax(soft, -0.2), 0.75)) <= 1e-15);
+            CU_ASSERT_TRUE(x >= -0.2 && x <= 0.75);
+        }
+    }
+}
+
+/* No sweep raises the objective of a row, whatever the start. */
+static void never_raises_the_objective(void)
+{
+    struct problem problem;
+
+    make_problem(&problem, 33);
+    problem.terms[0] = (struct slc_row_terms){.nonnegative = true, .l1 = 0.1};
+    for (unsigned sweep = 0; sweep < 20; sweep++) {
+        double before[ROWS];
+
+        for (uint32_t i = 0; i < ROWS; i++) {
+            before[i] =
+                objective(&problem, problem.m + i * problem.pitch, problem.x + i * problem.pitch);
+        }
+        solve_some(&problem, 0, ROWS, 1e-6, 1);
+        for (uint32_t i = 0; i < ROWS; i++) {
+            const double now =
+                objective(&problem, problem.m + i * problem.pitch, problem.x + i * problem.pitch);
+
+            CU_ASSERT_TRUE(now <= before[i] + 1e-12 * fabs(before[i]));
+        }
+    }
+}
+
+/* A row has the same bits alone, in any block, and beside any other rows. */
+static void rows_are_independent(void)
+{
+    static const uint32_t ranks[] = {1, 7, 16, 64, 70};
+
+    for (size_t k = 0; k < SLC_COUNT(ranks); k++) {
+        struct problem all, parts;
+
+        make_problem(&all, ranks[k]);
+        all.terms[0] = (struct slc_row_terms){.nonnegative = true};
+        parts = all;
+        solve_some(&all, 0, ROWS, 1e-6, 50);
+        for (uint64_t first = 0, count = 1; first < ROWS; first += count, count += 3) {
+            count = first + count > ROWS ? ROWS - first : count;
+            solve_some(&parts, first, count, 1e-6, 50);
+        }
+        CU_ASSERT_EQUAL(memcmp(all.x, parts.x, sizeof all.x), 0);
+    }
+}
+
+/* A component that is zero in another mode keeps its numbers, within the constraints. */
+static void keeps_components_without_effect(void)
+{
+    struct problem problem;
+
+    make_problem(&problem, 4);
+    for (uint32_t s = 0; s < 4; s++) {
+        problem.v[2 * 4 + s] = problem.v[s * 4 + 2] = 0.0;
+    }
+    for (uint32_t i = 0; i < ROWS; i++) {
+        problem.m[i * problem.pitch + 2] = 0.0;
+        problem.x[i * problem.pitch + 2] = (double)i - 5.0;
+    }
+    problem.terms[0] = (struct slc_row_terms){.nonnegative = true};
+    solve_some(&problem, 0, ROWS, 1e-6, 50);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        CU_ASSERT_EQUAL(problem.x[i * problem.pitch + 2], fmax((double)i - 5.0, 0.0));
+    }
+}
+
+static void rejects_infinite_systems(void)
+{
+    const struct slc_row_terms terms = {.nonnegative = true};
+    const struct slc_descent_options options = {&terms, 1e-6, 50};
+    const double v[4] = {1.0, (double)NAN, (double)NAN, 1.0};
+    const struct slc_row_mode mode = {.rank = 2, .gram = v};
+    struct slc_row_solver solver;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    SLC_ASSERT_OK(slc_descent_create(1, 2, &options, &solver, &err), &err);
+    CU_ASSERT_EQUAL(solver.begin(solver.context, &mode, &err), SLC_ERR_NUMERIC);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "NaN"));
+    slc_descent_destroy(&solver);
+    slc_descent_destroy(&solver);
+}
+
+SLC_SUITE(descent)
+{
+    static const struct slc_test tests[] = {
+        {"exact nonnegative solutions", solves_exactly},
+        {"soft thresholds and bounds", thresholds_diagonal_systems},
+        {"the objective never rises", never_raises_the_objective},
+        {"rows do not depend on each other", rows_are_independent},
+        {"components without effect keep their numbers", keeps_components_without_effect},
+        {"infinite systems are errors", rejects_infinite_systems},
+    };
+
+    return slc_test_main("cpu: descent", tests, SLC_COUNT(tests), argc, argv);
+}
