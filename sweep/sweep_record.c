@@ -421,18 +421,30 @@ enum slc_status slc_sweep_record_compare(const struct slc_sweep_record *record,
                                          struct slc_error *err)
 {
     const char *name;
-    json_t *ours;
+    json_t *ours, *theirs;
 
     json_object_foreach(identity, name, ours)
     {
         const char *mine = json_string_value(ours);
-        const char *theirs = json_string_value(json_object_get(record->identity, name));
+        const char *value = json_string_value(json_object_get(record->identity, name));
 
-        if (theirs == NULL || strcmp(mine, theirs) != 0) {
+        if (value == NULL || strcmp(mine, value) != 0) {
             return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_RESTART, SLC_FIELD_SWEEP_FOLDER,
                                    "%s is %.200s, but the sweep in this folder has %.200s: "
                                    "restart it, or use another folder",
-                                   name, mine, theirs != NULL ? theirs : "none");
+                                   name, mine, value != NULL ? value : "none");
+        }
+    }
+    /* Options that only the sweep in the folder has. */
+    json_object_foreach(record->identity, name, theirs)
+    {
+        if (json_object_get(identity, name) == NULL) {
+            const char *value = json_string_value(theirs);
+
+            return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_RESTART, SLC_FIELD_SWEEP_FOLDER,
+                                   "%.200s is not set, but the sweep in this folder has %.200s: "
+                                   "restart it, or use another folder",
+                                   name, value != NULL ? value : "another value");
         }
     }
     return SLC_OK;

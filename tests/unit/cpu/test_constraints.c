@@ -1,7 +1,9 @@
-/* Coordinate descent on rows of the MTTKRP: the exact solutions of small problems, found by trying
- * every set of numbers at a bound; soft thresholds; bits that do not depend on the other rows. On
- * every instruction set of this machine. */
+/* Row solvers of MTTKRP rows. Coordinate descent: the exact solutions of small problems, found by
+ * trying every set of numbers at a bound; soft thresholds; bits that do not depend on the other
+ * rows. On every instruction set of this machine. ADMM: the solutions of coordinate descent, and
+ * the conditions of optimality on the simplex. */
 #include "cpu/cpu.h"
+#include "cpu/row/admm.h"
 #include "cpu/row/descent.h"
 #include "dense_fixture.h"
 
@@ -66,6 +68,32 @@ static void solve_some(
                                problem->x + first * problem->pitch, &err),
                   &err);
     slc_descent_destroy(&solver);
+}
+
+/* Does the same by ADMM. */
+static void
+admm_some(struct problem *problem, uint64_t first, uint64_t count, double tolerance, unsigned steps)
+{
+    struct slc_admm_options options = {
+        .terms = problem->terms, .tolerance = tolerance, .steps = steps};
+    const struct slc_row_mode mode = {.order = 3,
+                                      .workers = 2,
+                                      .iteration = 1,
+                                      .rank = problem->rank,
+                                      .rows = ROWS,
+                                      .gram = problem->v};
+    struct slc_row_solver solver;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    options.dense = dense_for(1, problem->rank, ROWS);
+    SLC_ASSERT_OK(slc_admm_create(2, problem->rank, &options, &solver, &err), &err);
+    SLC_ASSERT_OK(solver.begin(solver.context, &mode, &err), &err);
+    SLC_ASSERT_OK(solver.solve(solver.context, 1, first, count, problem->pitch,
+                               problem->m + first * problem->pitch,
+                               problem->x + first * problem->pitch, &err),
+                  &err);
+    slc_admm_destroy(&solver);
+    slc_dense_destroy(options.dense);
 }
 
 /* Returns the objective of a row. */
@@ -247,6 +275,89 @@ static void keeps_components_without_effect(void)
     }
 }
 
+/* ADMM finds the minima that coordinate descent finds, with bounds and an l1 penalty. */
+static void admm_finds_the_same_minima(void)
+{
+    static const uint32_t ranks[] = {1, 6, 16, 66};
+
+    for (size_t k = 0; k < SLC_COUNT(ranks); k++) {
+        struct problem descent, admm;
+        double worst = 0.0;
+
+        make_problem(&descent, ranks[k]);
+        descent.terms[0] = (struct slc_row_terms){
+            .l1 = 0.05, .ridge = 0.1, .bounded = true, .low = -0.01, .high = 0.2};
+        admm = descent;
+        solve_some(&descent, 0, ROWS, 0.0, 5000);
+        admm_some(&admm, 0, ROWS, 1e-24, 20000);
+        for (uint32_t i = 0; i < ROWS; i++) {
+            for (uint32_t r = 0; r < ranks[k]; r++) {
+                const uint32_t at = i * admm.pitch + r;
+
+                worst = fmax(worst, fabs(admm.x[at] - descent.x[at]));
+                CU_ASSERT_TRUE(admm.x[at] >= -0.01 && admm.x[at] <= 0.2);
+            }
+        }
+        CU_ASSERT_TRUE(worst <= 1e-8);
+    }
+}
+
+/* Rows on the simplex: the slope is the same for all positive numbers of a row, and not smaller for
+ * the zeros. */
+static void admm_solves_on_the_simplex(void)
+{
+    enum { R = 12 };
+    struct problem problem;
+
+    make_problem(&problem, R);
+    problem.terms[0] = (struct slc_row_terms){.simplex = true};
+    admm_some(&problem, 0, ROWS, 1e-24, 20000);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        const double *x = problem.x + i * problem.pitch;
+        double slope[R], level = INFINITY, sum = 0.0;
+
+        for (uint32_t r = 0; r < R; r++) {
+            slope[r] = -problem.m[i * problem.pitch + r];
+            for (uint32_t s = 0; s < R; s++) {
+                slope[r] += problem.v[r * R + s] * x[s];
+            }
+            level = fmin(level, slope[r]);
+            sum += x[r];
+            CU_ASSERT_TRUE(x[r] >= 0.0);
+        }
+        CU_ASSERT_TRUE(fabs(sum - 1.0) <= 1e-14);
+        for (uint32_t r = 0; r < R; r++) {
+            CU_ASSERT_TRUE(x[r] == 0.0 || slope[r] - level <= 1e-7);
+        }
+    }
+}
+
+/* A row that satisfies the constraints never ends with a larger objective, and has the same bits in
+ * any block. */
+static void admm_never_raises_the_objective(void)
+{
+    struct problem problem, parts;
+    double before[ROWS];
+
+    make_problem(&problem, 20);
+    problem.terms[0] = (struct slc_row_terms){.nonnegative = true, .l1 = 0.1};
+    parts = problem;
+    for (uint32_t i = 0; i < ROWS; i++) {
+        before[i] =
+            objective(&problem, problem.m + i * problem.pitch, problem.x + i * problem.pitch);
+    }
+    admm_some(&problem, 0, ROWS, 1e-6, 2);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        CU_ASSERT_TRUE(objective(&problem, problem.m + i * problem.pitch,
+                                 problem.x + i * problem.pitch) <= before[i]);
+    }
+    for (uint64_t first = 0, count = 1; first < ROWS; first += count, count += 3) {
+        count = first + count > ROWS ? ROWS - first : count;
+        admm_some(&parts, first, count, 1e-6, 2);
+    }
+    CU_ASSERT_EQUAL(memcmp(problem.x, parts.x, sizeof problem.x), 0);
+}
+
 static void rejects_infinite_systems(void)
 {
     const struct slc_row_terms terms = {.nonnegative = true};
@@ -263,7 +374,7 @@ static void rejects_infinite_systems(void)
     slc_descent_destroy(&solver);
 }
 
-SLC_SUITE(descent)
+SLC_SUITE(constraints)
 {
     static const struct slc_test tests[] = {
         {"exact nonnegative solutions", solves_exactly},
@@ -271,8 +382,11 @@ SLC_SUITE(descent)
         {"the objective never rises", never_raises_the_objective},
         {"rows do not depend on each other", rows_are_independent},
         {"components without effect keep their numbers", keeps_components_without_effect},
+        {"ADMM: the same minima", admm_finds_the_same_minima},
+        {"ADMM: rows on the simplex", admm_solves_on_the_simplex},
+        {"ADMM: the objective never rises", admm_never_raises_the_objective},
         {"infinite systems are errors", rejects_infinite_systems},
     };
 
-    return slc_test_main("cpu: descent", tests, SLC_COUNT(tests), argc, argv);
+    return slc_test_main("cpu: constraints", tests, SLC_COUNT(tests), argc, argv);
 }
