@@ -6,6 +6,7 @@
 #include "base/error/log.h"
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
+#include "engine/plan/plan_sizes.h"
 #include "engine/solve/cp_checkpoint.h"
 #include "report/json_parts.h"
 #include "report/json_plan.h"
@@ -15,7 +16,6 @@
 #include "storage/model/run_folder.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,47 +63,6 @@ enum slc_status api_cpd_read_options(struct sluice_cpd_options *known,
                         known->holdout);
     }
     return SLC_OK;
-}
-
-/* Sets algorithm and terms of the solver's options, without checks. */
-static void
-fill_terms(const struct sluice_cpd_options *known, unsigned order, struct slc_cp_options *options)
-{
-    options->algorithm = (enum slc_cp_algorithm)known->method;
-    for (unsigned n = 0; n < order; n++) {
-        struct slc_row_terms *terms = &options->terms[n];
-
-        terms->nonnegative = (known->nonnegative >> n & 1U) != 0;
-        terms->simplex = (known->simplex >> n & 1U) != 0;
-        terms->ridge = known->regularization +
-                       (known->regularizations != NULL ? known->regularizations[n] : 0.0);
-        terms->l1 = known->l1 != NULL ? known->l1[n] : 0.0;
-        terms->low = known->low != NULL ? known->low[n] : -INFINITY;
-        terms->high = known->high != NULL ? known->high[n] : INFINITY;
-        terms->bounded = !(terms->low == -INFINITY && terms->high == INFINITY);
-    }
-}
-
-enum slc_status api_cpd_terms(const struct sluice_cpd_options *known,
-                              unsigned order,
-                              struct slc_cp_options *options,
-                              struct slc_error *err)
-{
-    if ((known->nonnegative | known->simplex) >> order != 0) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "nonnegative is 0x%x and simplex 0x%x: bits are set of modes that the "
-                        "tensor, of %u modes, does not have",
-                        known->nonnegative, known->simplex, order);
-    }
-    if ((known->low == NULL) != (known->high == NULL)) {
-        return slc_fail(err, SLC_ERR_USAGE, "only one of low and high is set: set both or none");
-    }
-    if (known->method > SLUICE_METHOD_ADMM) {
-        return slc_fail(err, SLC_ERR_USAGE, "method is %u, which is no enum sluice_method",
-                        known->method);
-    }
-    fill_terms(known, order, options);
-    return slc_cp_choose(options->terms, order, &options->algorithm, err);
 }
 
 static struct sluice_iteration public_iteration(const struct slc_cp_iteration *iteration)
@@ -214,7 +173,7 @@ static struct slc_cp_options solver_options(struct run *run, unsigned order, uin
                                      .resumed = on_resume,
                                      .context = run};
 
-    fill_terms(known, order, &options); /* cpd_request has checked them */
+    api_cpd_fill_terms(known, order, &options); /* cpd_request has checked them */
     options.progress = known->run.progress != NULL ? on_blocks : NULL;
     options.checkpointed = known->checkpointed != NULL ? on_checkpoint : NULL;
     return options;
@@ -261,6 +220,12 @@ static enum slc_status cpd_request(const struct sluice_cpd_options *options,
     request->beside_bytes =
         slc_cp_holdout_bytes(manifest->order, manifest->nnz, options->holdout,
                              threads != 0 ? threads : slc_team_default_workers());
+    const uint64_t smooth =
+        slc_cp_smooth_bytes(solver.terms, manifest->order, manifest->dims, rank);
+    request->beside_bytes = slc_plan_plus(request->beside_bytes, smooth);
+    if (smooth > 0 && request->passes == SLC_PASSES_AUTO) {
+        request->passes = SLC_PASSES_PLAIN; /* all rows of a mode are solved together */
+    }
     request->host_rows = solver.algorithm != SLC_CP_ALS;
     request->mode_order_set = options->mode_order_count != 0;
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
@@ -440,84 +405,6 @@ static json_t *mode_order(const struct api_record_facts *run)
     return json_string(text);
 }
 
-/* Returns the numbers of the modes that are not 0 in the form [MODE=]X of an option: a number if
- * all modes have the same number. */
-static json_t *mode_numbers(const double *numbers, unsigned order)
-{
-    bool some = false, same = true;
-
-    for (unsigned n = 0; n < order; n++) {
-        some = some || numbers[n] != 0.0;
-        same = same && numbers[n] == numbers[0];
-    }
-    if (!some || same) {
-        return some ? json_real(numbers[0]) : json_null();
-    }
-    json_t *array = json_array();
-    for (unsigned n = 0; n < order; n++) {
-        char text[64];
-
-        (void)snprintf(text, sizeof text, "%u=%.17g", n + 1, numbers[n]);
-        (void)json_array_append_new(array, json_string(text));
-    }
-    return array;
-}
-
-static json_t *bounds_json(const struct slc_row_terms *terms, unsigned order)
-{
-    json_t *array = json_null();
-
-    for (unsigned n = 0; n < order; n++) {
-        char text[96];
-
-        if (terms[n].bounded) {
-            array = json_is_null(array) ? json_array() : array;
-            (void)snprintf(text, sizeof text, "%u=%.17g,%.17g", n + 1, terms[n].low, terms[n].high);
-            (void)json_array_append_new(array, json_string(text));
-        }
-    }
-    return array;
-}
-
-/* Returns true for all modes, or the list of modes counted from 1, or null. */
-static json_t *modes_json(uint32_t modes, unsigned order)
-{
-    if (modes == 0) {
-        return json_null();
-    }
-    if (modes == (UINT32_C(1) << order) - 1) {
-        return json_true();
-    }
-    json_t *array = json_array();
-    for (unsigned n = 0; n < order; n++) {
-        if ((modes >> n & 1U) != 0) {
-            (void)json_array_append_new(array, json_integer(n + 1));
-        }
-    }
-    return array;
-}
-
-/* Adds method, constraints and penalties, with the option names of the command. */
-static void terms_json(json_t *object, const struct api_record_facts *run)
-{
-    const unsigned order = run->result->order;
-    struct slc_cp_options solver = {.rank = run->rank};
-    double ridge[SLC_MAX_ORDER], l1[SLC_MAX_ORDER];
-
-    fill_terms(run->options, order, &solver);
-    for (unsigned n = 0; n < order; n++) {
-        ridge[n] = solver.terms[n].ridge;
-        l1[n] = solver.terms[n].l1;
-    }
-    slc_json_set_text(object, "method",
-                      slc_cp_algorithm_name((enum slc_cp_algorithm)run->options->method));
-    slc_json_set(object, "nonnegative", modes_json(run->options->nonnegative, order));
-    slc_json_set(object, "simplex", modes_json(run->options->simplex, order));
-    slc_json_set(object, "l1", mode_numbers(l1, order));
-    slc_json_set(object, "reg", mode_numbers(ridge, order));
-    slc_json_set(object, "bounds", bounds_json(solver.terms, order));
-}
-
 /* Returns the options as JSON, with the option names of the command. */
 static json_t *options_json(const struct api_record_facts *run)
 {
@@ -530,7 +417,7 @@ static json_t *options_json(const struct api_record_facts *run)
     slc_json_set(object, "tol", json_real(limits.tolerance));
     slc_json_set(object, "maxsecs",
                  options->max_seconds > 0 ? json_real(options->max_seconds) : json_null());
-    terms_json(object, run);
+    api_cpd_terms_json(object, run->options, run->result->order);
     slc_json_set(object, "seed", json_integer((json_int_t)options->seed));
     slc_json_set(object, "init",
                  options->init_folder != NULL ? slc_json_string(options->init_folder)

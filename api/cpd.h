@@ -6,6 +6,8 @@
 #include "engine/stream/stream.h"
 #include "sluice/cpd.h"
 
+#include <jansson.h>
+
 /* Limits of a decomposition as the engine uses them, after defaults were applied. */
 struct api_cpd_limits {
     uint32_t iterations;       /* 0 means that only the start is computed */
@@ -19,12 +21,18 @@ enum slc_status api_cpd_read_options(struct sluice_cpd_options *known,
                                      const struct sluice_cpd_options *options,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Sets algorithm and terms of the solver's options for a tensor of `order` modes. Errors:
- * SLC_ERR_USAGE; those of slc_cp_choose. */
+/* Set algorithm and terms of the solver's options for a tensor of `order` modes: api_cpd_fill_terms
+ * without checks, api_cpd_terms with checks and the algorithm that fits. Errors: SLC_ERR_USAGE;
+ * those of slc_cp_choose. */
+void api_cpd_fill_terms(const struct sluice_cpd_options *known,
+                        unsigned order,
+                        struct slc_cp_options *options);
 enum slc_status api_cpd_terms(const struct sluice_cpd_options *known,
                               unsigned order,
                               struct slc_cp_options *options,
                               struct slc_error *err) SLC_NODISCARD;
+/* Adds method, constraints and penalties to the options of a record. */
+void api_cpd_terms_json(json_t *object, const struct sluice_cpd_options *known, unsigned order);
 
 /* Implement sluice_cpd_plan and sluice_cpd with checked options. */
 enum slc_status api_cpd_plan(const struct sluice_store *store,

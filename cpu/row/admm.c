@@ -68,50 +68,6 @@ begin_mode(void *context, const struct slc_row_mode *mode, struct slc_error *err
     return SLC_OK;
 }
 
-/* Replaces a row by the nearest row on the simplex: subtracts a number from all elements and sets
- * negative elements to 0. The number follows from the positive elements, whose set shrinks in each
- * step until it no longer changes. */
-static void project_on_simplex(double *row, uint32_t rank)
-{
-    double shift = -INFINITY;
-    uint32_t count = rank + 1, last;
-
-    do {
-        double sum = 0.0;
-
-        last = count;
-        count = 0;
-        for (uint32_t r = 0; r < rank; r++) {
-            if (row[r] > shift) {
-                sum += row[r];
-                count++;
-            }
-        }
-        shift = count > 0 ? (sum - 1.0) / count : shift;
-    } while (count > 0 && count < last);
-    for (uint32_t r = 0; r < rank; r++) {
-        row[r] = row[r] > shift ? row[r] - shift : 0.0;
-    }
-}
-
-/* Replaces a row v by the minimizer x of 1/2 |x - v|^2 + l1 / rho sum |x_r| under the constraints;
- * `threshold` is l1 / rho. */
-static void apply_terms(const struct admm *admm, double threshold, double *row)
-{
-    const struct slc_row_terms *terms = &admm->terms;
-
-    if (terms->simplex) {
-        project_on_simplex(row, admm->rank);
-        return;
-    }
-    for (uint32_t r = 0; r < admm->rank; r++) {
-        double value = fmax(row[r] - threshold, fmin(row[r] + threshold, 0.0));
-
-        value = terms->bounded ? fmin(fmax(value, terms->low), terms->high) : value;
-        row[r] = (terms->nonnegative ? fmax(value, 0.0) : value) + 0.0;
-    }
-}
-
 /* Returns the product of the matrix V + ridge I and a row, element r. */
 static double product(const struct admm *admm, const double *row, uint32_t r)
 {
@@ -145,7 +101,7 @@ finish_step(const struct admm *admm, const double *step, double *row, double *du
     for (uint32_t r = 0; r < admm->rank; r++) {
         next[r] = step[r] - dual[r];
     }
-    apply_terms(admm, admm->terms.l1 / admm->rho, next);
+    slc_row_terms_apply(&admm->terms, admm->rank, admm->terms.l1 / admm->rho, next);
     for (uint32_t r = 0; r < admm->rank; r++) {
         dual[r] += next[r] - step[r];
         primal += (next[r] - step[r]) * (next[r] - step[r]);
@@ -164,7 +120,7 @@ start_block(const struct admm *admm, const double *m, double *start, double *row
     for (uint32_t i = 0; i < SLC_BLOCK_ROWS; i++) {
         const uint64_t at = (uint64_t)i * admm->width;
 
-        apply_terms(admm, 0.0, start + at);
+        slc_row_terms_apply(&admm->terms, admm->rank, 0.0, start + at);
         for (uint32_t r = 0; r < admm->rank; r++) {
             row[at + r] = start[at + r];
             dual[at + r] = (product(admm, start + at, r) - m[at + r]) / admm->rho;

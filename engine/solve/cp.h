@@ -230,6 +230,12 @@ uint64_t slc_cp_memory_bytes(unsigned order, uint32_t rank, unsigned workers, ui
 
 /* Returns the bytes that algorithms with constraints map in addition, for plans with host_rows. */
 uint64_t slc_cp_rows_memory_bytes(uint32_t rank, unsigned workers);
+/* Returns the additional bytes for smoothness penalties, for the plan's beside_bytes. 0 if there
+ * are none; UINT64_MAX on overflow. Passes of such runs must update one mode. */
+uint64_t slc_cp_smooth_bytes(const struct slc_row_terms *terms,
+                             unsigned order,
+                             const uint64_t *dims,
+                             uint32_t rank);
 
 /* Returns the additional bytes for holding out the fraction `holdout`, for the plan's beside_bytes.
  * 0 if the fraction is 0; UINT64_MAX on overflow. */

@@ -10,6 +10,7 @@
 #include "base/memory/checked.h"
 #include "cpu/row/admm.h"
 #include "cpu/row/descent.h"
+#include "cpu/row/smooth.h"
 #include "engine/solve/cp_method.h"
 
 /* Coordinate descent ends if a sweep gains less than this part of the largest gain of a sweep, or
@@ -48,9 +49,61 @@ uint64_t slc_cp_rows_memory_bytes(uint32_t rank, unsigned workers)
                        slc_admm_memory_bytes(workers, rank));
 }
 
+uint64_t slc_cp_smooth_bytes(const struct slc_row_terms *terms,
+                             unsigned order,
+                             const uint64_t *dims,
+                             uint32_t rank)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned n = 0; n < order; n++) {
+        const uint64_t elements = slc_smooth_elements(dims[n], rank);
+
+        if (terms[n].smooth > 0.0) {
+            bytes = slc_max_u64(bytes, elements > UINT64_MAX / 16 ? UINT64_MAX
+                                                                  : elements * sizeof(double));
+        }
+    }
+    return bytes == UINT64_MAX || bytes == 0 ? bytes : slc_buffer_footprint(bytes, SLC_PAGES_SMALL);
+}
+
+/* Checks the modes with a smoothness penalty: all their rows are solved together, in the order of
+ * the input. */
+static enum slc_status check_smooth(const struct cp_state *state, struct slc_error *err)
+{
+    for (unsigned n = 0; n < state->order; n++) {
+        if (state->options->terms[n].smooth == 0.0) {
+            continue;
+        }
+        if (slc_manifest_permutation(&state->store->manifest, n) != NULL) {
+            return slc_fail(
+                err, SLC_ERR_UNSUPPORTED,
+                "mode %u cannot have a smoothness penalty: the store has relabelled it, "
+                "so consecutive rows are not neighbours; convert the tensor without "
+                "relabelling",
+                n + 1);
+        }
+        if (state->plan->cpu_groups > 0) {
+            return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_DEVICES,
+                                  "a smoothness penalty needs all rows of mode %u on one device: "
+                                  "use one device",
+                                  n + 1);
+        }
+        if (state->plan->fusion.modes != 0) {
+            return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_PASSES,
+                                  "a smoothness penalty needs all rows of mode %u at once, so "
+                                  "passes must update one mode: use plain passes",
+                                  n + 1);
+        }
+    }
+    return SLC_OK;
+}
+
 static enum slc_status check_devices(const struct cp_state *state, struct slc_error *err)
 {
     const struct slc_plan_request *request = &state->plan->request;
+
+    SLC_TRY(check_smooth(state, err));
 
     if (request->gpu_count > 1) {
         return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_DEVICES,
@@ -73,7 +126,12 @@ static enum slc_status create_common(struct cp_state *state, struct slc_error *e
 
     for (unsigned n = 0; n < state->order; n++) {
         state->plain_units = state->plain_units || terms[n].l1 > 0.0 || terms[n].ridge > 0.0 ||
-                             keeps_units(&terms[n]);
+                             terms[n].smooth > 0.0 || keeps_units(&terms[n]);
+    }
+    const uint64_t bytes = slc_cp_smooth_bytes(terms, state->order, state->dims, state->rank);
+
+    if (bytes > 0) {
+        SLC_TRY(slc_buffer_create(&state->smooth, bytes, SLC_PAGES_SMALL, err));
     }
     SLC_TRY(cp_mttkrp_create(state, err));
     state->solver.rows = &state->rows;
@@ -112,6 +170,7 @@ static enum slc_status create_admm(struct cp_state *state, struct slc_error *err
 static void destroy_admm(struct cp_state *state)
 {
     slc_admm_destroy(&state->rows);
+    slc_buffer_destroy(&state->smooth);
     cp_mttkrp_destroy(state);
 }
 
@@ -132,6 +191,40 @@ enum slc_status cp_constraint_begin(struct cp_state *state, unsigned mode, struc
     return state->rows.begin(state->rows.context, &about, err);
 }
 
+enum slc_status cp_smooth_update(struct cp_state *state,
+                                 unsigned mode,
+                                 const struct slc_matrix *mttkrp,
+                                 struct slc_error *err)
+{
+    const struct slc_smooth_problem problem = {.terms = &state->options->terms[mode],
+                                               .gram = state->system,
+                                               .solver = &state->solver,
+                                               .mttkrp = mttkrp,
+                                               .factor = &state->result->factors[mode],
+                                               .tolerance = STEP_TOLERANCE,
+                                               .steps = STEPS};
+
+    return slc_smooth_solve(&problem, state->smooth.data, err);
+}
+
+/* Returns the sum of the squared differences of consecutive rows. */
+static double squared_differences(const struct cp_state *state, unsigned mode)
+{
+    const struct slc_matrix *factor = &state->result->factors[mode];
+    double sum = 0.0;
+
+    for (uint64_t i = 1; i < factor->rows; i++) {
+        for (uint32_t r = 0; r < state->rank; r++) {
+            const double difference =
+                (slc_matrix_get(factor, i, r) - slc_matrix_get(factor, i - 1, r)) *
+                state->scale[mode][r];
+
+            sum += difference * difference;
+        }
+    }
+    return sum;
+}
+
 /* Adds the penalties of a mode to *sum. */
 static enum slc_status
 add_penalties(struct cp_state *state, unsigned mode, double *sum, struct slc_error *err)
@@ -141,6 +234,9 @@ add_penalties(struct cp_state *state, unsigned mode, double *sum, struct slc_err
 
     for (uint32_t r = 0; r < state->rank; r++) {
         *sum += terms->ridge / 2 * state->gram[mode][(size_t)r * state->rank + r];
+    }
+    if (terms->smooth > 0.0) {
+        *sum += terms->smooth * squared_differences(state, mode);
     }
     if (terms->l1 > 0.0) {
         SLC_TRY(slc_dense_column_sums(state->dense, &state->result->factors[mode], sums, err));

@@ -110,6 +110,7 @@ struct cp_state {
      * the factors. */
     struct slc_row_solver rows;
     bool plain_units;
+    struct slc_buffer smooth; /* scratch of modes with a smoothness penalty */
     double residual_squared;  /* of the last cp_fit */
     struct slc_buffer output; /* MTTKRP, or first MTTKRP of a pass for two modes */
     /* Second output and backend of passes that update two modes. */
@@ -247,6 +248,13 @@ void cp_hadamard(struct cp_state *state, unsigned skip);
 bool cp_keeps_units(const struct cp_state *state, unsigned mode);
 enum slc_status
 cp_constraint_begin(struct cp_state *state, unsigned mode, struct slc_error *err) SLC_NODISCARD;
+
+/* Does the work of cp_update between cp_update_begin and the sums, for a mode with a smoothness
+ * penalty. */
+enum slc_status cp_smooth_update(struct cp_state *state,
+                                 unsigned mode,
+                                 const struct slc_matrix *mttkrp,
+                                 struct slc_error *err) SLC_NODISCARD;
 
 /* Computes A(mode) = M V^-1 from the MTTKRP M in `output`, and normalizes it. Also computes lambda,
  * scale, the Gram matrix, and the inner product of tensor and model. Sets *singular to true if V is

@@ -1,6 +1,8 @@
 /* Checks constraints and penalties, chooses the algorithm that fits, and names them. */
 #include "engine/solve/cp_terms.h"
 
+#include "base/memory/limits.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,6 +68,11 @@ check_terms(const struct slc_row_terms *terms, unsigned mode, struct slc_error *
                         "the l1 penalty of mode %u is %g, but must be finite and 0 or more",
                         mode + 1, terms->l1);
     }
+    if (!is_penalty(terms->smooth)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the smoothness penalty of mode %u is %g, but must be finite and 0 or more",
+                        mode + 1, terms->smooth);
+    }
     if (terms->bounded && !(terms->low <= terms->high)) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "the bounds of mode %u are %g and %g, but the first must be at most the "
@@ -96,27 +103,27 @@ enum slc_status slc_cp_choose(const struct slc_row_terms *terms,
                               enum slc_cp_algorithm *algorithm,
                               struct slc_error *err)
 {
-    bool constrained = false, simplex = false;
+    bool constrained = false, only_admm = false;
 
     for (unsigned n = 0; n < order; n++) {
         SLC_TRY(check_terms(&terms[n], n, err));
-        simplex = simplex || terms[n].simplex;
-        constrained =
-            constrained || simplex || terms[n].nonnegative || terms[n].bounded || terms[n].l1 > 0.0;
+        only_admm = only_admm || terms[n].simplex || terms[n].smooth > 0.0;
+        constrained = constrained || only_admm || terms[n].nonnegative || terms[n].bounded ||
+                      terms[n].l1 > 0.0;
     }
     if (*algorithm == SLC_CP_AUTO) {
-        *algorithm = simplex ? SLC_CP_ADMM : constrained ? SLC_CP_HALS : SLC_CP_ALS;
+        *algorithm = only_admm ? SLC_CP_ADMM : constrained ? SLC_CP_HALS : SLC_CP_ALS;
     }
     if (*algorithm == SLC_CP_ALS && constrained) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the method als allows only a regularization, no constraint and no l1 "
+                        "the method als allows only a regularization, no constraint and no other "
                         "penalty: use the method %s, or auto",
-                        simplex ? "admm" : "hals or admm");
+                        only_admm ? "admm" : "hals or admm");
     }
-    if (*algorithm == SLC_CP_HALS && simplex) {
+    if (*algorithm == SLC_CP_HALS && only_admm) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the method hals cannot keep rows on the simplex: use the method admm, or "
-                        "auto");
+                        "the method hals allows no rows on the simplex and no smoothness penalty: "
+                        "use the method admm, or auto");
     }
     return SLC_OK;
 }
@@ -181,20 +188,27 @@ static void append_modes(struct text *text,
     }
 }
 
-static void append_l1(struct text *text, const struct slc_row_terms *terms, unsigned order)
+/* Appends a penalty: its number, or the numbers of all modes if they differ. */
+static void append_penalty(struct text *text,
+                           const struct slc_row_terms *terms,
+                           unsigned order,
+                           const char *name,
+                           size_t offset)
 {
+    double numbers[SLC_MAX_ORDER];
     bool some = false, same = true;
 
     for (unsigned n = 0; n < order; n++) {
-        some = some || terms[n].l1 > 0.0;
-        same = same && terms[n].l1 == terms[0].l1;
+        numbers[n] = *(const double *)(const void *)((const char *)&terms[n] + offset);
+        some = some || numbers[n] > 0.0;
+        same = same && numbers[n] == numbers[0];
     }
     if (some) {
-        append(text, "%sl1 ", comma(text));
+        append(text, "%s%s ", comma(text), name);
     }
     for (unsigned n = 0; some && n < (same ? 1 : order); n++) {
         append(text, "%s", n > 0 ? "," : "");
-        append_number(text, terms[n].l1);
+        append_number(text, numbers[n]);
     }
 }
 
@@ -207,7 +221,8 @@ void slc_cp_terms_text(const struct slc_row_terms *terms,
     text[0] = '\0';
     append_modes(&all, terms, order, "nonnegative", offsetof(struct slc_row_terms, nonnegative));
     append_modes(&all, terms, order, "simplex", offsetof(struct slc_row_terms, simplex));
-    append_l1(&all, terms, order);
+    append_penalty(&all, terms, order, "l1", offsetof(struct slc_row_terms, l1));
+    append_penalty(&all, terms, order, "smooth", offsetof(struct slc_row_terms, smooth));
     for (unsigned n = 0; n < order; n++) {
         if (terms[n].bounded) {
             append(&all, "%sbounds of mode %u ", comma(&all), n + 1);

@@ -219,7 +219,7 @@ enum slc_status cp_update_end(struct cp_state *state,
     return finish_factor(state, mode, err);
 }
 
-/* Solves the rows of an MTTKRP that a device has computed, and copies the factor to the device. */
+/* Solves the rows in host memory: copies the MTTKRP from a device, and the factor to it. */
 static enum slc_status update_on_host(struct cp_state *state,
                                       unsigned mode,
                                       const struct slc_matrix *mttkrp,
@@ -227,11 +227,16 @@ static enum slc_status update_on_host(struct cp_state *state,
                                       struct slc_error *err)
 {
     const struct slc_executor_ops *ops = state->executor->ops;
+    struct slc_matrix *factor = &state->result->factors[mode];
 
     SLC_TRY(ops->read_output(state->executor, mode, err));
-    SLC_TRY(slc_dense_update(state->dense, &state->solver, mttkrp, &state->result->factors[mode],
-                             sums, err));
-    return ops->write_factor(state->executor, mode, err);
+    if (state->options->terms[mode].smooth > 0.0) {
+        SLC_TRY(cp_smooth_update(state, mode, mttkrp, err));
+        SLC_TRY(slc_dense_update_sums(state->dense, &state->solver, mttkrp, factor, sums, err));
+    } else {
+        SLC_TRY(slc_dense_update(state->dense, &state->solver, mttkrp, factor, sums, err));
+    }
+    return ops->write_factor != NULL ? ops->write_factor(state->executor, mode, err) : SLC_OK;
 }
 
 enum slc_status cp_update(struct cp_state *state,
@@ -244,7 +249,7 @@ enum slc_status cp_update(struct cp_state *state,
     const struct slc_update_sums sums = sums_of(state, mode);
 
     SLC_TRY(cp_update_begin(state, mode, singular, err));
-    if (solves_for_device(state)) {
+    if (solves_for_device(state) || state->options->terms[mode].smooth > 0.0) {
         SLC_TRY(update_on_host(state, mode, &mttkrp, &sums, err));
     } else {
         SLC_TRY(state->executor->ops->update_rows(state->executor, mode, &mttkrp, &state->solver,

@@ -42,7 +42,7 @@ struct sluice_checkpoint {
 enum sluice_method {
     SLUICE_METHOD_AUTO, /* the first of the following that fits the constraints */
     SLUICE_METHOD_ALS,  /* alternating least squares: only regularization */
-    SLUICE_METHOD_HALS, /* coordinate descent: all constraints except simplex */
+    SLUICE_METHOD_HALS, /* coordinate descent: all constraints except simplex and smooth */
     SLUICE_METHOD_ADMM  /* alternating direction method of multipliers: all constraints */
 };
 
@@ -96,6 +96,9 @@ struct sluice_cpd_options {
     /* Arrays with one number per mode of the tensor, or NULL. */
     const double *l1; /* penalties: l1[n] times the sum of the magnitudes of the factor of mode n */
     const double *regularizations; /* like regularization, to which they are added */
+    /* penalties: smooth[n] times the sum of the squared differences of consecutive rows of mode n,
+     * which must not be relabelled */
+    const double *smooth;
     /* Bounds of the numbers of the factors, -INFINITY and INFINITY if there is none. With a bound,
      * the columns of a factor are not normalized. Both must be set, or both NULL. */
     const double *low, *high;

@@ -226,6 +226,7 @@ class CpdOptions(Structure):
                 ("iteration", ON_ITERATION), ("resumed", ON_CHECKPOINT), ("checkpointed", ON_CHECKPOINT),
                 ("method", U32), ("nonnegative", U32), ("simplex", U32), ("reserved", U32),
                 ("l1", POINTER(F64)), ("regularizations", POINTER(F64)),
+                ("smooth", POINTER(F64)),
                 ("low", POINTER(F64)), ("high", POINTER(F64))]
 
 

@@ -208,7 +208,7 @@ class Tensor(Stored):
 
     def cpd(self, rank: int, iters: int = 50, seed: int = 0, *, tol: float = 1e-5, max_seconds: float = 0,
             reg: PerMode = 0, method: str = "auto", nonnegative: Modes = False, simplex: Modes = False,
-            l1: PerMode = 0, bounds: Any = None, init: Any = None,
+            l1: PerMode = 0, smooth: PerMode = 0, bounds: Any = None, init: Any = None,
             mode_order: Optional[Sequence[int]] = None, callback: Optional[Callable[[Iteration], Any]] = None,
             output: Optional[PathLike] = None, checkpoint: Optional[PathLike] = None,
             checkpoint_interval: Optional[float] = None, restart: bool = False, memory: Any = None, threads: int = 0,
@@ -221,13 +221,15 @@ class Tensor(Stored):
         Computes a CP decomposition by alternating least squares, or with constraints by other
         methods.
 
-        method       algorithm: "als" (no constraints), "hals" (all except simplex), "admm" (all) or
-                     "auto" (the first that fits)
+        method       algorithm: "als" (no constraints), "hals" (all except simplex and smooth),
+                     "admm" (all) or "auto" (the first that fits)
         nonnegative  True, or the modes whose factors have no negative numbers
         simplex      True, or the modes with rows on the simplex (no negative numbers, sum 1). The
                      columns of these factors are not normalized
         l1           penalty: l1 times the sum of the magnitudes of a factor; one number for all modes,
                      or a dict with a number for each mode
+        smooth       penalty: smooth times the sum of the squared differences of consecutive rows, for
+                     modes such as a time; one number or a dict
         reg          number that is added to the diagonal of the matrix with which a mode is solved; one
                      number for all modes, or a dict
         bounds       pair of bounds of the numbers of all factors, or a dict with a pair for each mode.
@@ -265,7 +267,7 @@ class Tensor(Stored):
         self._limits(known, iters, tol)
         known.seed = seed
         known.max_seconds, known.restart = max_seconds, restart
-        self._constraints(known, method, nonnegative, simplex, l1, reg, bounds)
+        self._constraints(known, method, nonnegative, simplex, l1, smooth, reg, bounds)
         known.holdout, known.holdout_seed = holdout, holdout_seed
         self._order(known, mode_order)
         kept = checkpoint if checkpoint is not None else output
@@ -301,13 +303,14 @@ class Tensor(Stored):
         return sum(1 << n for n in set(modes))
 
     def _constraints(self, known: c.CpdOptions, method: str, nonnegative: Modes, simplex: Modes, l1: PerMode,
-                     reg: PerMode, bounds: Any) -> None:
+                     smooth: PerMode, reg: PerMode, bounds: Any) -> None:
         """Sets the algorithm, constraints and penalties."""
         numbers = c.F64 * self.order
         known.method = choose("method", METHODS, method)
         known.nonnegative = self._mode_bits("nonnegative", nonnegative)
         known.simplex = self._mode_bits("simplex", simplex)
         known.l1 = numbers(*self._per_mode("l1", l1, 0))
+        known.smooth = numbers(*self._per_mode("smooth", smooth, 0))
         if isinstance(reg, dict):
             known.regularizations = numbers(*self._per_mode("reg", reg, 0))
         else:
@@ -378,7 +381,7 @@ class Tensor(Stored):
 
     def sweep(self, ranks: Sequence[int], runs: int = 1, *, output: Optional[PathLike] = None, iters: int = 50,
               seed: int = 0, tol: float = 1e-5, reg: PerMode = 0, method: str = "auto",
-              nonnegative: Modes = False, simplex: Modes = False, l1: PerMode = 0, bounds: Any = None, holdout: float = 0, holdout_seed: int = 0,
+              nonnegative: Modes = False, simplex: Modes = False, l1: PerMode = 0, smooth: PerMode = 0, bounds: Any = None, holdout: float = 0, holdout_seed: int = 0,
               keep_all: bool = False, consistency: str = "auto", restart: bool = False, max_seconds: float = 0,
               callback: Optional[Callable[[SweepRun], Any]] = None, memory: Any = None, threads: int = 0,
               precision: str = "f64", io: str = "auto", deterministic: bool = False, device: str = "cpu",
@@ -414,7 +417,7 @@ class Tensor(Stored):
                 passes=passes, pin=pin, schedule=schedule, cache=cache, io_limit=io_limit)
         self._order(each, mode_order)
         self._limits(each, iters, tol)
-        self._constraints(each, method, nonnegative, simplex, l1, reg, bounds)
+        self._constraints(each, method, nonnegative, simplex, l1, smooth, reg, bounds)
         each.holdout, each.holdout_seed = holdout, holdout_seed
         known = options(c.SweepOptions)
         known.runs, known.seed, known.keep_all, known.restart = runs, seed, keep_all, restart

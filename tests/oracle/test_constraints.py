@@ -78,6 +78,27 @@ def on_the_simplex(folder):
     check(np.abs(np.linalg.norm(factors[0], axis=0) - 1).max() <= 1e-12, "mode 1 is not normalized")
 
 
+def smooth_columns(folder):
+    """A penalty on differences of consecutive rows lowers them; not with relabelled modes."""
+    store, out = store_of(folder), os.path.join(folder, "out")
+    differences = []
+    for weight in (0.001, 1e6):
+        # The bounds of the other modes keep the scale in mode 2.
+        record, _, factors = cpd(store, out, "--smooth", f"2={weight}", "--nonnegative", "--bounds", "1=0,1",
+                                 "--bounds", "3=0,1")
+        check(record["method"] == "admm", record["method"])
+        told = np.array([i["objective"] for i in record["iterations"]])
+        check((np.diff(told) <= 1e-12 * told[1:]).all(), f"the objective rises: {told}")
+        differences.append((np.diff(factors[1], axis=0) ** 2).sum())
+    check(differences[1] < 0.5 * differences[0], differences)
+    other = os.path.join(folder, "relabelled.slc")
+    sluice("convert", unpacked("genten-aminoacid_data"), other, "-q", "--relabel", "frequency")
+    _, err = sluice("cpd", other, "-r", 2, "--smooth", "2=1", "--nowrite", status=2)
+    check("the store has relabelled it" in err, err)
+    _, err = sluice("cpd", store, "-r", 2, "--smooth", "2=1", "--nowrite", "--devices", 2, "--split", "nnz", status=2)
+    check("use one device" in err, err)
+
+
 def sparse(folder):
     """A larger l1 penalty leaves fewer numbers."""
     store, out = store_of(folder), os.path.join(folder, "out")
@@ -134,6 +155,7 @@ def errors(folder):
     for options, words in (
             (["--nonnegative", "--method", "als"], "use the method hals or admm"),
             (["--simplex", "--method", "hals"], "use the method admm"),
+            (["--smooth", "3=1", "--method", "hals"], "use the method admm"),
             (["--method", "hal"], "did you mean hals?"),
             (["--nonnegative=4"], "--nonnegative names mode 4; the tensor has 3 modes"),
             (["--nonnegative="], "the value is empty"),
@@ -154,5 +176,5 @@ def errors(folder):
 
 if __name__ == "__main__":
     run([("amino acids: the published nonnegative fit", amino_acids), ("objectives", objectives),
-         ("rows on the simplex", on_the_simplex), ("an l1 penalty makes factors sparse", sparse),
+         ("rows on the simplex", on_the_simplex), ("smooth columns", smooth_columns), ("an l1 penalty makes factors sparse", sparse),
          ("options of single modes", single_modes), ("interruptions", interrupted), ("sweeps", sweeps), ("errors", errors)])

@@ -304,7 +304,7 @@ def parity(folder):
     """Every option of the command is a keyword in Python and a field in C."""
     for name, (function, called) in PARITY.items():
         told = command(name, "--help")[0]
-        options = re.findall(r"^ +(?:-\w, )?--([a-z][a-z-]*)", told, re.M)
+        options = re.findall(r"^ +(?:-\w, )?--([a-z][a-z0-9-]*)", told, re.M)
         check(len(options) > 5, told)
         keywords = inspect.signature(function).parameters
         for option in options:

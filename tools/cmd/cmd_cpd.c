@@ -48,8 +48,9 @@ static const struct option options[] = {
      .fallback = "0", .help = "stop after S seconds, with exit code 75; 0 means no limit"},
     {"method", OPTION_CHOICE, offsetof(struct arguments, method), .value = "NAME",
      .fallback = "auto", .choices = method_choices,
-     .help = "algorithm: als (no constraints), hals (all except simplex), admm (all) or auto (the "
-             "first that fits)"},
+     .help =
+         "algorithm: als (no constraints), hals (all except --simplex and --smooth), admm (all) "
+         "or auto (the first that fits)"},
     {"nonnegative", OPTION_MODES_OR_ALL, offsetof(struct arguments, nonnegative), .value = "MODES",
      .help = "factors without negative numbers, in all modes or in those listed, such as 1,3"},
     {"simplex", OPTION_MODES_OR_ALL, offsetof(struct arguments, simplex), .value = "MODES",
@@ -63,6 +64,9 @@ static const struct option options[] = {
      .help = "regularization: a number added to the diagonal of the matrix V with which a mode is "
              "solved (elementwise product of the Gram matrices of the other modes), for all modes "
              "or for mode MODE; may be repeated"},
+    {"smooth", OPTION_MODE_NUMBERS, offsetof(struct arguments, smooth), .value = "[MODE=]W",
+     .help = "penalty that makes columns smooth: W times the sum of the squared differences of "
+             "consecutive rows of all modes, or of mode MODE, such as a time; may be repeated"},
     {"bounds", OPTION_MODE_BOUNDS, offsetof(struct arguments, bounds), .value = "[MODE=]LOW,HIGH",
      .help = "bounds of the numbers of all factors, or of mode MODE, whose columns are then not "
              "normalized; -inf and inf mean no bound; may be repeated"},
@@ -276,7 +280,8 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
     SLC_TRY(slc_store_open_within(cpd->files, operands->text[0], args->session.memory,
                                   &cpd->session.store, err));
     fill_options(cpd);
-    SLC_TRY(cpd_terms_set(&cpd->args, cpd->session.store.manifest.order, &cpd->als, err));
+    SLC_TRY(cpd_terms_set(&cpd->args, cpd->session.store.manifest.order,
+                          cpd->session.store.manifest.dims, &cpd->als, err));
     SLC_TRY(cpd_output_choose(&cpd->output, operands->text[0], (unsigned)args->rank, &names, err));
     SLC_TRY(session_plan(&cpd->session, &args->session, SLC_OP_CPD, 0, (uint32_t)args->rank, err));
     if (args->dry_run) {

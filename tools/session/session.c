@@ -3,6 +3,7 @@
 #include "base/text/format.h"
 
 #include "base/thread/team.h"
+#include "engine/plan/plan_sizes.h"
 #include "engine/planning/planning.h"
 #include "engine/solve/cp.h"
 
@@ -105,6 +106,8 @@ enum slc_status session_plan(struct slc_session *session,
             options->threads != 0 ? (unsigned)options->threads : slc_team_default_workers()),
         .host_rows = options->host_rows,
     };
+
+    request.beside_bytes = slc_plan_plus(request.beside_bytes, options->beside_bytes);
 
     if (!slc_io_parse(options->io, &request.io) ||
         !slc_schedule_parse(options->schedule, &request.schedule) ||

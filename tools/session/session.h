@@ -43,6 +43,7 @@ struct session_options {
     double holdout;
     /* for cpd, set by the constraints (struct slc_plan_request) */
     bool host_rows;
+    uint64_t beside_bytes;
 };
 
 extern const char *const session_io_choices[];

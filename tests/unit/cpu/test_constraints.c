@@ -5,6 +5,7 @@
 #include "cpu/cpu.h"
 #include "cpu/row/admm.h"
 #include "cpu/row/descent.h"
+#include "cpu/row/smooth.h"
 #include "dense_fixture.h"
 
 #include <lapacke.h>
@@ -358,6 +359,105 @@ static void admm_never_raises_the_objective(void)
     CU_ASSERT_EQUAL(memcmp(problem.x, parts.x, sizeof problem.x), 0);
 }
 
+/* Solves a problem whose consecutive rows are coupled; the rows have the scales 2, 1 and 1/4. */
+static void smooth_some(struct problem *problem, double tolerance, unsigned steps)
+{
+    const uint32_t rank = problem->rank;
+    double left[RANK_MAX], start[RANK_MAX], right[RANK_MAX];
+    double *scratch = must(calloc(slc_smooth_elements(ROWS, rank), sizeof *scratch));
+    const struct slc_solver solver = {.rank = rank, .left = left, .start = start, .right = right};
+    struct slc_matrix m, x;
+    struct slc_error err = SLC_ERROR_INIT;
+    const struct slc_smooth_problem smooth = {.terms = problem->terms,
+                                              .gram = problem->v,
+                                              .solver = &solver,
+                                              .mttkrp = &m,
+                                              .factor = &x,
+                                              .tolerance = tolerance,
+                                              .steps = steps};
+
+    random_matrix(&m, SLC_F64, ROWS, rank);
+    empty_matrix(&x, &m);
+    for (uint32_t r = 0; r < rank; r++) {
+        left[r] = 2.0;
+        start[r] = 1.0;
+        right[r] = 0.25;
+        for (uint32_t i = 0; i < ROWS; i++) {
+            slc_matrix_set(&m, i, r, problem->m[i * problem->pitch + r] / 2.0);
+            slc_matrix_set(&x, i, r, problem->x[i * problem->pitch + r]);
+        }
+    }
+    SLC_ASSERT_OK(slc_smooth_solve(&smooth, scratch, &err), &err);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        for (uint32_t r = 0; r < rank; r++) {
+            problem->x[i * problem->pitch + r] = slc_matrix_get(&x, i, r) * 4.0;
+        }
+    }
+    slc_matrix_destroy(&m);
+    slc_matrix_destroy(&x);
+    free(scratch);
+}
+
+/* Returns the slope of the smooth part of the objective: X V + ridge X + 2 smooth L X - M. */
+static double coupled_slope(const struct problem *problem, uint32_t i, uint32_t r)
+{
+    const struct slc_row_terms *terms = &problem->terms[0];
+    const double *row = problem->x + i * problem->pitch;
+    double sum = terms->ridge * row[r] - problem->m[i * problem->pitch + r];
+
+    for (uint32_t s = 0; s < problem->rank; s++) {
+        sum += problem->v[r * problem->rank + s] * row[s];
+    }
+    if (i > 0) {
+        sum += 2.0 * terms->smooth * (row[r] - row[(int64_t)r - (int64_t)problem->pitch]);
+    }
+    if (i + 1 < ROWS) {
+        sum += 2.0 * terms->smooth * (row[r] - row[r + problem->pitch]);
+    }
+    return sum;
+}
+
+/* The coupled system is solved exactly; a large penalty makes all rows equal. */
+static void smooth_solves_the_coupled_system(void)
+{
+    static const uint32_t ranks[] = {1, 5, 16, 66};
+
+    for (size_t k = 0; k < SLC_COUNT(ranks); k++) {
+        struct problem problem;
+
+        make_problem(&problem, ranks[k]);
+        problem.terms[0] = (struct slc_row_terms){.smooth = 3.0, .ridge = 0.5};
+        smooth_some(&problem, 0.0, 0);
+        for (uint32_t i = 0; i < ROWS; i++) {
+            for (uint32_t r = 0; r < ranks[k]; r++) {
+                CU_ASSERT_TRUE(fabs(coupled_slope(&problem, i, r)) <= 1e-11);
+            }
+        }
+        problem.terms[0].smooth = 1e9;
+        smooth_some(&problem, 0.0, 0);
+        CU_ASSERT_TRUE(fabs(problem.x[0] - problem.x[(ROWS - 1) * problem.pitch]) <= 1e-6);
+    }
+}
+
+/* With bounds, the slope is zero between the bounds, and points out of them at a bound. */
+static void smooth_and_bounded(void)
+{
+    struct problem problem;
+
+    make_problem(&problem, 8);
+    problem.terms[0] = (struct slc_row_terms){.smooth = 0.5, .nonnegative = true};
+    smooth_some(&problem, 1e-26, 50000);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        for (uint32_t r = 0; r < 8; r++) {
+            const double x = problem.x[i * problem.pitch + r];
+            const double at = coupled_slope(&problem, i, r);
+
+            CU_ASSERT_TRUE(x >= 0.0);
+            CU_ASSERT_TRUE(x > 0.0 ? fabs(at) <= 1e-8 : at >= -1e-8);
+        }
+    }
+}
+
 static void rejects_infinite_systems(void)
 {
     const struct slc_row_terms terms = {.nonnegative = true};
@@ -385,6 +485,8 @@ SLC_SUITE(constraints)
         {"ADMM: the same minima", admm_finds_the_same_minima},
         {"ADMM: rows on the simplex", admm_solves_on_the_simplex},
         {"ADMM: the objective never rises", admm_never_raises_the_objective},
+        {"coupled rows", smooth_solves_the_coupled_system},
+        {"coupled rows with bounds", smooth_and_bounded},
         {"infinite systems are errors", rejects_infinite_systems},
     };
 

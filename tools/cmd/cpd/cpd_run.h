@@ -180,7 +180,7 @@ struct arguments {
     uint64_t iterations;
     double tolerance;
     const char *method;
-    struct option_mode_numbers regularization, l1, bounds;
+    struct option_mode_numbers regularization, l1, smooth, bounds;
     struct option_modes nonnegative, simplex; /* SLC_MAX_ORDER modes: all */
     uint64_t seed;
     const char *init;
@@ -225,10 +225,12 @@ struct cpd {
     struct slc_sweep_job *sweep; /* job of the sweep that this run belongs to; NULL: no sweep */
 };
 
-/* Sets algorithm and terms for a tensor of `order` modes, and what the plan needs for them. Errors:
- * SLC_ERR_USAGE if an option names a mode that the tensor does not have; those of slc_cp_choose. */
+/* Sets algorithm and terms for a tensor of `order` modes of the sizes `dims`, and what the plan
+ * needs for them. Errors: SLC_ERR_USAGE if an option names a mode that the tensor does not have;
+ * those of slc_cp_choose. */
 enum slc_status cpd_terms_set(struct arguments *args,
                               unsigned order,
+                              const uint64_t *dims,
                               struct slc_cp_options *options,
                               struct slc_error *err) SLC_NODISCARD;
 

@@ -1,6 +1,8 @@
 /* Sets the constraints and penalties of a run from the options of `sluice cpd`. */
 #include "tools/cmd/cpd/cpd_run.h"
 
+#include <string.h>
+
 static enum slc_status
 fail_mode(const char *option, unsigned mode, unsigned order, struct slc_error *err)
 {
@@ -49,6 +51,7 @@ static enum slc_status read_modes(const struct option_modes *modes,
 
 enum slc_status cpd_terms_set(struct arguments *args,
                               unsigned order,
+                              const uint64_t *dims,
                               struct slc_cp_options *options,
                               struct slc_error *err)
 {
@@ -56,18 +59,21 @@ enum slc_status cpd_terms_set(struct arguments *args,
 
     SLC_TRY(check_modes(&args->regularization, "reg", order, err));
     SLC_TRY(check_modes(&args->l1, "l1", order, err));
+    SLC_TRY(check_modes(&args->smooth, "smooth", order, err));
     SLC_TRY(check_modes(&args->bounds, "bounds", order, err));
     SLC_TRY(read_modes(&args->nonnegative, "nonnegative", order, &nonnegative, err));
     SLC_TRY(read_modes(&args->simplex, "simplex", order, &simplex, err));
     for (unsigned n = 0; n < order; n++) {
         const double *ridge = numbers_of(&args->regularization, n);
         const double *l1 = numbers_of(&args->l1, n);
+        const double *smooth = numbers_of(&args->smooth, n);
         const double *bounds = numbers_of(&args->bounds, n);
 
         options->terms[n].nonnegative = (nonnegative >> n & 1U) != 0;
         options->terms[n].simplex = (simplex >> n & 1U) != 0;
         options->terms[n].ridge = ridge != NULL ? ridge[0] : 0.0;
         options->terms[n].l1 = l1 != NULL ? l1[0] : 0.0;
+        options->terms[n].smooth = smooth != NULL ? smooth[0] : 0.0;
         if (bounds != NULL) {
             options->terms[n].bounded = true;
             options->terms[n].low = bounds[0];
@@ -77,5 +83,10 @@ enum slc_status cpd_terms_set(struct arguments *args,
     (void)slc_cp_algorithm_parse(args->method, &options->algorithm);
     SLC_TRY(slc_cp_choose(options->terms, order, &options->algorithm, err));
     args->session.host_rows = options->algorithm != SLC_CP_ALS;
+    args->session.beside_bytes =
+        slc_cp_smooth_bytes(options->terms, order, dims, (uint32_t)args->rank);
+    if (args->session.beside_bytes > 0 && strcmp(args->session.passes, "auto") == 0) {
+        args->session.passes = "plain"; /* all rows of a mode are solved together */
+    }
     return SLC_OK;
 }

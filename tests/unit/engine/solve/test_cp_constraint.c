@@ -222,6 +222,40 @@ static bool same_bits(const struct slc_cp_result *a, const struct slc_cp_result 
     return same;
 }
 
+/* Rows on the simplex and smooth columns: the constraints hold, and the objective never rises.
+ * Fused passes cannot solve all rows together. */
+static void admm_never_raises_the_objective(void)
+{
+    struct slc_plan_request request = request_for(2, SLC_PASSES_PLAIN);
+    struct slc_cp_options options = constrained_options(ITERATIONS);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_cp_result result;
+    struct history history;
+
+    options.terms[1].simplex = true;
+    options.terms[2].smooth = 0.3;
+    request.beside_bytes = slc_cp_smooth_bytes(options.terms, MODES, dims, COMPONENTS);
+    SLC_ASSERT_OK(run_with(&request, &options, &history, &result, &err), &err);
+    CU_ASSERT_EQUAL(result.algorithm, SLC_CP_ADMM);
+    for (unsigned i = 1; i < ITERATIONS; i++) {
+        CU_ASSERT_TRUE(history.objective[i] <= history.objective[i - 1] * (1.0 + 1e-13));
+    }
+    for (uint64_t i = 0; i < result.factors[1].rows; i++) {
+        double sum = 0.0;
+
+        for (uint32_t r = 0; r < COMPONENTS; r++) {
+            sum += slc_matrix_get(&result.factors[1], i, r);
+        }
+        CU_ASSERT_TRUE(fabs(sum - 1.0) <= 1e-14);
+    }
+    CU_ASSERT_TRUE(least(&result.factors[1]) >= 0.0 && least(&result.factors[2]) >= 0.0);
+    slc_cp_result_destroy(&result);
+
+    request.passes = SLC_PASSES_FUSED;
+    CU_ASSERT_EQUAL(run_with(&request, &options, &history, &result, &err), SLC_ERR_UNSUPPORTED);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "use plain passes"));
+}
+
 /* Any number of threads yields the same bits, with passes for one mode and for two; both kinds of
  * passes agree up to rounding. */
 static void bits_do_not_depend_on_threads(void)
@@ -382,7 +416,12 @@ static void contradictions_are_errors(void)
             "bounds of mode 2 are 2 and 1");
     refuses((struct slc_row_terms){.bounded = true, .nonnegative = true, .low = -2.0, .high = -1.0},
             SLC_CP_AUTO, "nonnegative and at most -1");
+    refuses((struct slc_row_terms){.bounded = true, .simplex = true, .low = 2.0, .high = 3.0},
+            SLC_CP_AUTO, "on the simplex and between 2 and 3");
+    refuses((struct slc_row_terms){.smooth = nan}, SLC_CP_AUTO, "smoothness penalty of mode 2");
     refuses((struct slc_row_terms){.nonnegative = true}, SLC_CP_ALS, "use the method hals");
+    refuses((struct slc_row_terms){.simplex = true}, SLC_CP_ALS, "use the method admm");
+    refuses((struct slc_row_terms){.smooth = 1.0}, SLC_CP_HALS, "use the method admm");
 }
 
 static void names_terms(void)
@@ -406,6 +445,7 @@ SLC_SUITE(cp_constraint)
     static const struct slc_test tests[] = {
         {"fits of nonnegative models never fall", nonnegative_fits_never_fall},
         {"objectives never rise", objectives_never_rise},
+        {"ADMM: objectives never rise", admm_never_raises_the_objective},
         {"the same bits for any threads", bits_do_not_depend_on_threads},
         {"the same bits after a resume", resumed_runs_have_the_same_bits},
         {"contradictions are errors", contradictions_are_errors},
