@@ -256,19 +256,34 @@ static bool make_step(struct smooth *smooth)
            moved <= smooth->problem->tolerance * dual_size;
 }
 
+/* Starts the dual variables with the slope at the current rows, as in cpu/row/admm.c, if they are
+ * smaller than the rows; otherwise, far from a solution, with zeros. */
+static void start_dual(struct smooth *smooth)
+{
+    const uint64_t all = smooth->rows * smooth->rank;
+    double size = 0.0, dual_size = 0.0;
+
+    for (uint64_t i = 0; i < smooth->rows; i++) {
+        for (uint32_t r = 0; r < smooth->rank; r++) {
+            const uint64_t at = i * smooth->rank + r;
+
+            smooth->dual[at] =
+                (slope(smooth, smooth->row, i, r) - mttkrp_at(smooth, i, r)) / smooth->rho;
+            size += smooth->row[at] * smooth->row[at];
+            dual_size += smooth->dual[at] * smooth->dual[at];
+        }
+    }
+    if (!(dual_size <= size)) {
+        memset(smooth->dual, 0, all * sizeof *smooth->dual);
+    }
+}
+
 /* Solves with constraints, into smooth->row. */
 static void alternate(struct smooth *smooth)
 {
-    double before;
-
     load_start(smooth, smooth->row);
-    before = objective(smooth, smooth->row);
-    for (uint64_t i = 0; i < smooth->rows; i++) {
-        for (uint32_t r = 0; r < smooth->rank; r++) {
-            smooth->dual[i * smooth->rank + r] =
-                (slope(smooth, smooth->row, i, r) - mttkrp_at(smooth, i, r)) / smooth->rho;
-        }
-    }
+    const double before = objective(smooth, smooth->row);
+    start_dual(smooth);
     for (unsigned k = 0; k < smooth->problem->steps && !make_step(smooth); k++) {
     }
     if (!(objective(smooth, smooth->row) <= before)) {

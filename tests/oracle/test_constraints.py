@@ -92,10 +92,12 @@ def smooth_columns(folder):
         differences.append((np.diff(factors[1], axis=0) ** 2).sum())
     check(differences[1] < 0.5 * differences[0], differences)
     other = os.path.join(folder, "relabelled.slc")
-    sluice("convert", unpacked("genten-aminoacid_data"), other, "-q", "--relabel", "frequency")
-    _, err = sluice("cpd", other, "-r", 2, "--smooth", "2=1", "--nowrite", status=2)
+    sluice("generate", other, "--dims", "3000x2000x500", "--nnz", 100000, "--dist", "zipf-shuffled:1.1", "--relabel",
+           "frequency", "-q")
+    mode = load_json(os.path.join(other, "tensor.json"))["permutations"][0]["mode"]
+    _, err = sluice("cpd", other, "-r", 2, "--smooth", f"{mode}=1", "--nowrite", status=3)
     check("the store has relabelled it" in err, err)
-    _, err = sluice("cpd", store, "-r", 2, "--smooth", "2=1", "--nowrite", "--devices", 2, "--split", "nnz", status=2)
+    _, err = sluice("cpd", store, "-r", 2, "--smooth", "2=1", "--nowrite", "--devices", 2, "--split", "nnz", status=3)
     check("use one device" in err, err)
 
 
