@@ -15,10 +15,10 @@
 
 /* Coordinate descent ends if a sweep gains less than this part of the largest gain of a sweep, or
  * after this many sweeps ([Gillis2012] section 4.2; docs/PERFORMANCE.md, "Constraints"). */
-#define SWEEP_TOLERANCE 1e-6
+#define SWEEP_TOLERANCE 1e-8
 /* The same for the steps of ADMM, whose squared lengths are compared with the squared norms. */
 #define STEP_TOLERANCE 1e-6
-enum { SWEEPS = 50, STEPS = 50 };
+enum { SWEEPS = 100, STEPS = 50 };
 
 /* Returns true if a factor keeps its units in the final model, because the constraint would not
  * hold for its normalized columns. */

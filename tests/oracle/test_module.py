@@ -16,7 +16,7 @@ import warnings
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from tap import FULL, SOURCE, Skip, call, check, fails, need, run, sluice as command, source_text  # noqa: E402
+from tap import FULL, SOURCE, Skip, call, check, fails, load_json, need, run, sluice as command, source_text  # noqa: E402
 
 LIBRARY = os.environ["SLUICE_LIBRARY"]
 PACKAGE = os.path.join(SOURCE, "python")
@@ -330,6 +330,34 @@ def same_bits(folder):
     x[tuple(entries(sluice.open(tensor.path), folder)[0])] = entries(sluice.open(tensor.path), folder)[1]
     model = np.einsum("r,ir,jr,kr->ijk", kept.weights, *kept.factors)
     check(abs(1 - np.linalg.norm(x - model) / np.linalg.norm(x) - kept.fit) < 1e-10, "the fit")
+
+
+def constraints(folder):
+    """Constraints and penalties are those of the command, to the bit; contradictions are errors."""
+    with sluice.convert(AMINO, os.path.join(folder, "amino.slc")) as tensor:
+        for number, (words, keywords) in enumerate((
+                (("--nonnegative",), {"nonnegative": True}),
+                (("--nonnegative=1,3", "--l1", "2=5", "--reg", "0.5", "--bounds", "3=0,0.25", "--method", "admm"),
+                 {"nonnegative": (0, 2), "l1": {1: 5}, "reg": 0.5, "bounds": {2: (0, 0.25)}, "method": "admm"}),
+                (("--simplex=2", "--smooth", "3=2", "--reg", "1=0.5"), {"simplex": [1], "smooth": {2: 2}, "reg": {0: 0.5}}))):
+            out = os.path.join(folder, f"command{number}")
+            command("cpd", tensor.path, "-r", "3", "-i", "6", "--tol", "0", "--deterministic", "-q", "-o", out, *words)
+            result = tensor.cpd(3, 6, tol=0, deterministic=True, output=os.path.join(folder, f"module{number}"), **keywords)
+            for mode, factor in enumerate(result.factors):
+                check(factor.tobytes() == np.load(os.path.join(out, f"mode-{mode + 1}.npy")).tobytes(), (words, mode))
+            told = [load_json(os.path.join(each, "run.json")) for each in (out, os.path.join(folder, f"module{number}"))]
+            check(told[0]["objective"] == told[1]["objective"] and told[0]["method"] == told[1]["method"], words)
+            page = os.path.join(folder, "page.html")
+            command("report", os.path.join(folder, f"module{number}"), "-o", page, "--overwrite")
+            with open(page) as file:
+                check(number != 1 or " --method admm --nonnegative=1,3 --l1 1=0 --l1 2=5 --l1 3=0 " in file.read(), "the page")
+        fails(sluice.UsageError, "use the method hals", tensor.cpd, 2, nonnegative=True, method="als")
+        fails(sluice.UsageError, "[3]; the tensor has 3 modes", tensor.cpd, 2, nonnegative=[3])
+        fails(sluice.UsageError, "[4]; the tensor has 3 modes", tensor.cpd, 2, l1={4: 1})
+        fails(sluice.UsageError, "the bounds of mode 1 are 2 and 1", tensor.cpd, 2, bounds=(2, 1))
+        fails(sluice.UsageError, "method", tensor.cpd, 2, method="newton")
+        sweep = tensor.sweep([2], 1, iters=3, nonnegative=True)
+        check(min(factor.min() for factor in sweep.best.factors) >= 0, "negative numbers in a sweep")
 
 
 def callbacks(folder):
@@ -746,6 +774,7 @@ run([
     ("does without a GPU", no_device),
     ("computes on a GPU", devices),
     ("decompositions have the command's bits", same_bits),
+    ("constraints are those of the command", constraints),
     ("records and pages of runs", pages),
     ("callbacks stop, and the run resumes", callbacks),
     ("nonzeros are held out as by the command", holdout),
