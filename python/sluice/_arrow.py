@@ -6,9 +6,8 @@ import ctypes
 from ctypes import CFUNCTYPE, POINTER, Structure, byref, c_char_p, c_int, c_int64, c_void_p
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
-import numpy as np
-
 from ._errors import UsageError
+from ._numpy import np
 
 ROWS = 1 << 16  # number of rows of a batch of columns
 

@@ -7,12 +7,11 @@ import os
 from ctypes import byref, c_uint32, c_uint64, c_void_p
 from typing import Any, Dict, Optional, Sequence, Union
 
-import numpy as np
-
 from . import _structs as c
 from ._arrow import is_table, table_items, table_stream
 from ._errors import UsageError
 from ._library import LIB, Progress, Run, options, path_bytes, pointer, size
+from ._numpy import np
 from ._options import (CODECS, DISTRIBUTIONS, DUPLICATES, FORMATS, MISSING, RELABELS, VALUES, Fibers, Labels, PathLike, choose,
                        index_base as first_index, plain, set_fibers, set_label_files, set_sort_limits)
 from ._tensor import Tensor

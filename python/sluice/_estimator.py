@@ -10,11 +10,10 @@ import tempfile
 import weakref
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-import numpy as np
-
 from ._convert import convert
 from ._errors import InputError, SluiceError, UsageError
 from ._interop import package
+from ._numpy import np
 from ._tensor import Tensor
 
 UNSEEN = ("error", "skip")

@@ -6,9 +6,8 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
-import numpy as np
-
 from ._errors import InputError, StorageError, UsageError
+from ._numpy import np
 from ._options import plain
 from ._stored import Stored
 
@@ -16,8 +15,8 @@ if TYPE_CHECKING:
     from ._result import Result
 
 # Columns of a tidy table of factors, with their NumPy types.
-COLUMNS = {"component": np.int32, "weight": np.float64, "mode": np.int32, "title": object, "index": np.int64, "name": object,
-           "value": np.float64}
+COLUMNS = {"component": "int32", "weight": "float64", "mode": "int32", "title": "object", "index": "int64", "name": "object",
+           "value": "float64"}
 MODEL_ENDINGS = (".mat", ".ktensor")
 
 
@@ -83,7 +82,7 @@ def pandas_table(tables: Iterator[Dict[str, np.ndarray]]) -> Any:
 def arrow_tables(tables: Iterator[Dict[str, np.ndarray]]) -> Iterator[Any]:
     """Yields the tables as tables of pyarrow."""
     arrow = package("pyarrow")
-    kinds = {object: arrow.string(), np.int32: arrow.int32(), np.int64: arrow.int64(), np.float64: arrow.float64()}
+    kinds = {"object": arrow.string(), "int32": arrow.int32(), "int64": arrow.int64(), "float64": arrow.float64()}
     for part in tables:
         yield arrow.table({name: arrow.array(part[name], type=kinds[kind]) for name, kind in COLUMNS.items()})
 

@@ -9,11 +9,11 @@ import threading
 import time
 import warnings
 from ctypes import byref, c_int
+from operator import index
 from typing import Any, Callable, Optional
 
-import numpy as np
-
 from ._errors import BudgetError, InputError, SluiceError, StorageError, UsageError
+from ._numpy import np
 from ._structs import ON_PROGRESS, Error
 
 # Arguments: phase, units done, units in total (None: unknown). Returning True stops the call.
@@ -104,8 +104,8 @@ def size(text: Any) -> int:
     """Converts a number, or text such as "2GiB" or "50%", to bytes; None to 0."""
     if text is None:
         return 0
-    if isinstance(text, (int, np.integer)):
-        return int(text)
+    if hasattr(text, "__index__"):
+        return index(text)
     out = ctypes.c_uint64()
     call("sluice_parse_size", str(text).encode(), byref(out))
     return out.value

@@ -7,11 +7,10 @@ import os
 from dataclasses import dataclass
 from typing import Any, Dict, Optional, Sequence, Union
 
-import numpy as np
-
 from . import _structs as c
 from ._errors import UsageError
 from ._library import Progress, Run, options, size
+from ._numpy import np
 
 PathLike = Union[str, "os.PathLike[str]"]
 Labels = Union[None, PathLike, Sequence[PathLike], Dict[int, Any]]

@@ -10,12 +10,11 @@ from ctypes import byref
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
-import numpy as np
-
 from . import _structs as c
 from ._errors import UsageError
 from ._interop import arrow_tables, model_of, package, pandas_table, tidy, write_parquet
 from ._library import LIB, Progress, Run, call, options, path_bytes, pointer, size
+from ._numpy import np
 from ._options import FORMATS, MODELS, choose, index_base as first_index, plain
 from ._stored import Stored
 from ._views import plot_result, result_html

@@ -9,12 +9,11 @@ from ctypes import byref, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple, TypeVar
 
-import numpy as np
-
 from . import _structs as c
 from ._arrow import is_table, table_stream
 from ._errors import SluiceError, UsageError
 from ._library import LIB, Progress, Run, call, fault, options, path_bytes, size
+from ._numpy import np
 from ._options import (CODECS, DUPLICATES, EXPORTS, FORMATS, LAYOUTS, RELABELS, Fibers, Labels, PathLike, choose,
                        index_base as first_index, set_fibers, set_label_files, set_sort_limits)
 

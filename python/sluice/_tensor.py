@@ -9,12 +9,11 @@ import tempfile
 from ctypes import byref, c_uint32, c_uint64, c_void_p
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
-import numpy as np
-
 from . import _structs as c
 from ._errors import InputError, Interrupted, UsageError
 from ._interop import model_of
 from ._library import LIB, Progress, Run, call, options, path_bytes, pointer
+from ._numpy import np
 from ._options import (CODECS, CONSISTENCIES, RELABELS, Device, Fibers, PathLike, choose, compute, plain, set_fibers,
                        set_sort_limits)
 from ._result import Iteration, Result, load_result, save

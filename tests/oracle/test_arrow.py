@@ -3,9 +3,7 @@
 form uses streams of NumPy arrays; the long form uses pyarrow, polars, DuckDB and pandas from PyPI."""
 
 import contextlib
-import csv
 import ctypes
-import filecmp
 import io
 import os
 import subprocess
@@ -13,6 +11,8 @@ import sys
 import threading
 
 import numpy as np
+import same_table
+from same_table import same
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from tap import FULL, SOURCE, Skip, call, check, fails, run  # noqa: E402
@@ -23,14 +23,6 @@ sys.dont_write_bytecode = True
 import sluice  # noqa: E402
 from sluice import __main__ as main  # noqa: E402
 from sluice import _arrow  # noqa: E402
-
-
-def same(one, other, what):
-    """Both stores have the same blocks and names."""
-    files = sorted(name for name in os.listdir(one) if name.endswith((".blk", ".bin")))
-    check(files == sorted(name for name in os.listdir(other) if name.endswith((".blk", ".bin"))), (what, files))
-    differing = [name for name in files if not filecmp.cmp(os.path.join(one, name), os.path.join(other, name), shallow=False)]
-    check(not differing and "blco.blk" in files, f"{what}: {differing} differ")
 
 
 def text_of(one):
@@ -48,10 +40,7 @@ def text_of(one):
 
 
 def write(path, columns):
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*([text_of(one) for one in column] for column in columns.values())))
+    same_table.write(path, columns, ([text_of(one) for one in column] for column in columns.values()))
 
 
 def table(rows, seed=0):
@@ -271,6 +260,22 @@ def sources(folder):
         fails(sluice.UsageError, "source_name applies only to", call_it)
 
 
+def memory(folder):
+    """A conversion of a table imports NumPy only for its columns: an import needs 11 MiB of the budget."""
+    code = """
+import sys, sluice
+class Stream:
+    def __arrow_c_stream__(self, requested=None):
+        raise ValueError("numpy" in sys.modules)
+try:
+    sluice.convert(Stream(), "x.slc", columns="a", memory="100MiB")
+except ValueError as fault:
+    print(fault)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": PACKAGE}, cwd=folder)
+    check(done.stdout == "False\n", (done.stdout, done.stderr))
+
+
 def packages(folder):
     """pyarrow, polars, DuckDB and pandas from PyPI."""
     if not FULL:
@@ -295,5 +300,6 @@ run([
     ("errors", faults),
     ("python3 -m sluice", command),
     ("the names of sources", sources),
+    ("NumPy is not imported", memory),
     ("tables of pyarrow, polars, DuckDB and pandas", packages),
 ])

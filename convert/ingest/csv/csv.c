@@ -392,7 +392,7 @@ static enum slc_status set_modes(struct opening *opening, struct slc_error *err)
             named = slc_max_u64(named, csv->dims[m]);
         }
     }
-    opening->report->memory_bytes += slc_names_memory_bytes(named);
+    opening->report->names_bytes = slc_names_memory_bytes(named);
     return status;
 }
 

@@ -115,8 +115,8 @@ static void estimate_names(const struct slc_csv_request *request,
     }
     forecast->names_bytes = (uint64_t)names;
     forecast->names_most_bytes = (uint64_t)most;
-    forecast->memory_later = request->spec->order * (uint64_t)SLC_DICTIONARY_FIXED_BYTES +
-                             slc_names_memory_bytes(longest);
+    forecast->memory_later = request->spec->order * (uint64_t)SLC_DICTIONARY_FIXED_BYTES;
+    forecast->names_memory_bytes = slc_names_memory_bytes(longest);
 }
 
 /* Estimates the temporary files: rows are read back once, and strings are read back to write
