@@ -6,6 +6,7 @@ import ctypes
 from ctypes import CFUNCTYPE, POINTER, Structure, byref, c_char_p, c_int, c_int64, c_void_p
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
+from ._arguments import items
 from ._errors import UsageError
 from ._numpy import np
 
@@ -238,7 +239,7 @@ def table_items(source: Any, columns: Union[None, str, Sequence[Any]], value_col
     names = _names(source)
     if columns is None:  # not those that an Arrow stream of the table may add, such as an index
         columns = [name for name in names if name != value_column]
-    return ",".join(_item(str(one)) if one in names else str(one) for one in columns) or None
+    return ",".join(_item(str(one)) if one in names else str(one) for one in items("columns", columns, "a list of columns")) or None
 
 
 def table_stream(source: Any, items: Optional[str], value_column: Optional[Any]) -> Any:

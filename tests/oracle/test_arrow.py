@@ -233,6 +233,18 @@ def command(folder):
         done = subprocess.run([sys.executable, "-m", "sluice", *arguments], capture_output=True, text=True, env=env, cwd=folder)
         check(done.returncode == 2 and "ends in .parquet" in done.stderr, done.stderr)
     check("--value-column" in call(sys.executable, "-m", "sluice", "convert", "--help", env=env), "no help")
+    kept = main.open_table
+    try:
+        main.open_table = lambda path: {"a": ["x", None], "n": [1, 2]}
+        for part, arguments in (("replace it (--force)", ["--missing", "skip", "--value-column", "n"]), ("(--memory)", ["-f", "--memory", "x"]), ("(--memory)", ["-f", "--memory", "1MiB"]),
+                                ("sluice: --threads -1 is not", ["-f", "-t", "-1"]), ("sluice: --duplicates 'x' is not", ["-f", "--duplicates", "x"]),
+                                ("(--value-column)", ["-f", "--value-column", "x"]), ("(--missing)", ["-f", "--value-column", "n"]),
+                                ("(--transform)", ["-f", "--transform", "x"])):
+            with contextlib.redirect_stderr(io.StringIO()) as told:
+                status = main.main(["convert", "x.parquet", os.path.join(folder, "x.slc"), *arguments])
+            check(status != 0 and part in told.getvalue(), (arguments, told.getvalue()))
+    finally:
+        main.open_table = kept
 
 
 def sources(folder):
