@@ -2,6 +2,7 @@
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
+#include "convert/build/resume/build_folder.h"
 #include "convert/ingest/arrow/arrow.h"
 #include "convert/ingest/convert_internal.h"
 #include "convert/ingest/csv/csv.h"
@@ -82,6 +83,11 @@ enum slc_status slc_conversion_open_csv(struct slc_conversion *c, struct slc_err
     struct slc_csv_report report;
 
     SLC_TRY(slc_conversion_request_csv(c, &request, &old, err));
+    if (options->arrow != NULL && options->output != NULL && !options->append) {
+        /* A stream can be read only once. */
+        SLC_TRY(slc_build_folder_check(slc_files_or_system(options->files), options->output,
+                                       options->overwrite, err));
+    }
     SLC_TRY(slc_csv_open(&request, &c->header, &c->csv, &c->job.source, &report, err));
     c->report->skipped = report.skipped;
     c->csv_bytes = report.text_bytes;

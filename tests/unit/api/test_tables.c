@@ -403,7 +403,7 @@ static void refuses_streams(void)
 }
 
 /* A stream that needs more than the budget is refused before its first batch, with a budget that
- * suffices for all batches: also for more rows than memory. */
+ * suffices for all batches: also for more rows than memory. So is one whose output exists. */
 static void refuses_small_budgets(void)
 {
     enum { ROWS = 1 << 15, BATCHES = 64 };
@@ -440,6 +440,10 @@ static void refuses_small_budgets(void)
     API_OK(status, &err);
     CU_ASSERT_TRUE(tries > 1);
     CU_ASSERT_EQUAL(report.entries, (uint64_t)ROWS * BATCHES);
+    slc_produce(&p, "i", 0);
+    REFUSED(sluice_convert_arrow(&p.stream, output, &options, NULL, &err), SLUICE_ERR_IO,
+            "the output exists");
+    CU_ASSERT_EQUAL(p.asked, 0);
     free(numbers);
 }
 
