@@ -1,5 +1,6 @@
 #include "report/runs_report.h"
 
+#include "base/error/log.h"
 #include "base/memory/memory.h"
 #include "storage/file/files.h"
 #include "storage/manifest/json_text.h"
@@ -101,6 +102,7 @@ enum slc_status slc_runs_list_add(struct slc_runs_list *list,
     char *path = slc_path_join(folder, "run.json");
     void *text = NULL;
     uint64_t bytes = 0;
+    struct slc_run_record parsed;
     json_t *record = NULL;
     enum slc_status status = slc_check_memory(path != NULL, &fault, "for a path");
 
@@ -110,6 +112,7 @@ enum slc_status slc_runs_list_add(struct slc_runs_list *list,
         slc_free(path);
         return SLC_OK;
     }
+    SLC_THEN(status, slc_run_record_parse(text, bytes, &parsed, &fault));
     SLC_THEN(status, slc_json_read(text, bytes, "run.json", SLC_ERR_INPUT, &record, &fault));
     SLC_THEN(status, reserve_run(list, &fault));
     if (status == SLC_OK) {
@@ -132,21 +135,37 @@ enum slc_status slc_runs_list_add(struct slc_runs_list *list,
 struct listing {
     struct slc_runs_list *list;
     const char *folder, *output;
+    struct slc_error first; /* error of the first folder whose record cannot be read */
     struct slc_error *err;
     enum slc_status status;
 };
+
+/* Skips a folder whose record cannot be read. */
+static void skip_run(struct listing *listing, const struct slc_error *fault)
+{
+    if (listing->list->skipped++ == 0) {
+        listing->first = *fault;
+    }
+    slc_log(SLC_LOG_WARNING, "%s: %s; this run is left out",
+            fault->file[0] != '\0' ? fault->file : listing->folder, fault->message);
+}
 
 static int add_name(void *context, const char *name, char kind)
 {
     struct listing *listing = context;
     char *path = slc_path_join(listing->folder, name);
+    struct slc_error fault = SLC_ERROR_INIT;
+    enum slc_status status = slc_check_memory(path != NULL, &fault, "for a path");
     bool found;
 
     (void)kind;
-    listing->status = slc_check_memory(path != NULL, listing->err, "for a path");
-    SLC_THEN(listing->status,
-             slc_runs_list_add(listing->list, path, name, listing->output, &found, listing->err));
+    SLC_THEN(status, slc_runs_list_add(listing->list, path, name, listing->output, &found, &fault));
     slc_free(path);
+    if (status == SLC_ERR_INPUT || status == SLC_ERR_IO) {
+        skip_run(listing, &fault);
+    } else if (status != SLC_OK) {
+        listing->status = slc_error_pass(listing->err, &fault);
+    }
     return listing->status == SLC_OK ? 0 : 1;
 }
 
@@ -166,13 +185,14 @@ enum slc_status slc_runs_list_read(const char *folder,
                                    struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
-    struct listing listing = {.list = list, .folder = folder, .output = output, .err = err};
-    const int code = files->list_folder(files->self, folder, add_name, &listing);
+    struct listing listing = {
+        .list = list, .folder = folder, .output = output, .first = SLC_ERROR_INIT, .err = err};
 
-    if (code < 0 && code != -ENOTDIR) {
-        return slc_fail_errno(err, -code, folder, "listing the runs of a folder");
-    }
+    (void)files->list_folder(files->self, folder, add_name, &listing);
     SLC_TRY(listing.status);
+    if (list->count == 0 && list->skipped > 0) {
+        return slc_error_pass(err, &listing.first);
+    }
     if (list->count > 0) {
         qsort(list->runs, list->count, sizeof *list->runs, compare_runs);
     }

@@ -109,6 +109,10 @@ static void runs(struct slc_html *html, const struct slc_runs_page *page)
         run_row(html, page, i);
     }
     slc_page_table_end(html);
+    if (page->skipped > 0) {
+        slc_html_print(html, "<p>%u more %s a run.json that cannot be read.</p>\n", page->skipped,
+                       page->skipped == 1 ? "folder has" : "folders have");
+    }
     slc_html_put(html, "</section>\n");
 }
 

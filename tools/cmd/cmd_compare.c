@@ -297,6 +297,8 @@ const struct command command_compare = {
     .operands = "RUN RUN ..",
     .operands_min = 2,
     .operands_max = OPTIONS_MAX_OPERANDS,
+    .operands_more = "compare the others with the first run in another command, or list all runs "
+                     "of a folder with sluice report FOLDER",
     .options = options,
     .notes = "Each run is compared with the first. The factor match score is 1 if all components "
              "are equal except\nfor order and sign. Rows correspond by their names if the tensors "
