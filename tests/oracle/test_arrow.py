@@ -171,6 +171,10 @@ def names(folder):
     check(listed.titles == ('"hour(e)"', '"a, b"') and list(listed.labels(0)) == ["3", "4"], listed.titles)
     fails(sluice.UsageError, "more than 16 columns", sluice.convert, {str(i): [1] for i in range(17)}, os.path.join(folder, "m.slc"))
     fails(sluice.UsageError, "no column 'z' among the 4 columns", sluice.convert, columns, os.path.join(folder, "m.slc"), columns="z", value_column=5)
+    for items, name in (('"a, b",z', "z"), ('int(5),bin(y,2,1),"a, b"', "y"), ('hour("c ""e""")', 'c "e"')):
+        fails(sluice.UsageError, f"no column '{name}' among the 4 columns", sluice.convert, columns, os.path.join(folder, "m.slc"), columns=items)
+    fails(sluice.UsageError, "no column 'w' among the 4 columns", sluice.convert, columns, os.path.join(folder, "m.slc"),
+          columns=["a, b"], value_column="w")
     fails(sluice.UsageError, "no column 'e'", sluice.convert, columns, os.path.join(folder, "m.slc"), columns="hour(e)")
 
 
