@@ -14,7 +14,7 @@ from ._errors import UsageError
 from ._library import LIB, Progress, Run, options, pointer, size
 from ._numpy import np
 from ._options import (CODECS, DISTRIBUTIONS, DUPLICATES, FORMATS, MISSING, RELABELS, VALUES, Fibers, Labels, PathLike, choose,
-                       index_base as first_index, plain, set_fibers, set_label_files, set_sort_limits)
+                       index_base as first_index, null_words, plain, set_fibers, set_label_files, set_sort_limits)
 from ._tensor import Tensor
 
 PIECE = 1 << 20  # number of nonzeros that are converted to the library's types at a time
@@ -242,8 +242,7 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
                      progress, c.ConvertOptions if of_file or of_table else c.BuilderOptions)
     set_sort_limits(known, block_bytes, temp_folder, max_temp)
     if null is not None:
-        known.table.null = encoded("null", null if isinstance(null, str) else ",".join(
-            text("null", word) for word in items("null", null, "a list of words")))
+        known.table.null = null_words(null)
     if of_file:
         known.dialect, known.restart, known.commit_seconds = choose("format", FORMATS, format), restart, checkpoint_interval
         _file(run, source, output, known, columns, value_column, delimiter, header, missing, labels, values, transform)

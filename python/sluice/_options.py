@@ -68,6 +68,12 @@ def set_label_files(known: Any, labels: Labels) -> None:
     known.labels, known.label_count = (ctypes.c_char_p * len(where))(*where), len(where)
 
 
+def null_words(given: Union[None, str, Sequence[str]]) -> Optional[bytes]:
+    """Returns the words of `null`, separated by commas."""
+    return None if given is None else encoded("null", given if isinstance(given, str) else ",".join(
+        text("null", word) for word in items("null", given, "a list of words")))
+
+
 def index_base(given: Optional[int]) -> int:
     """Converts an index base (None, 0 or 1) to the library's enumeration (0, 1 or 2)."""
     return 0 if given is None else whole("index_base", given, 0, 1) + 1

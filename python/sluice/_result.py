@@ -16,7 +16,7 @@ from ._errors import UsageError
 from ._interop import arrow_tables, model_of, package, pandas_table, store_path, tidy, write_parquet
 from ._library import LIB, Progress, Run, call, options, pointer, size
 from ._numpy import np
-from ._options import FORMATS, MODELS, ORDERS, choose, index_base as first_index, plain
+from ._options import FORMATS, MODELS, ORDERS, choose, index_base as first_index, null_words, plain
 from ._stored import Stored
 from ._views import plot_result, result_html
 
@@ -377,7 +377,8 @@ class Result:
         return out
 
     def predict_file(self, path: Any, output: Any = None, *, format: str = "auto", index_base: Optional[int] = None,
-                     columns: Optional[str] = None, value_column: Optional[str] = None, store: Any = None,
+                     columns: Optional[str] = None, value_column: Optional[str] = None,
+                     null: Union[None, str, Sequence[str]] = None, store: Any = None,
                      overwrite: bool = False, threads: int = 0, memory: Any = None,
                      progress: Optional[Progress] = None) -> Prediction:
         """
@@ -389,7 +390,7 @@ class Result:
         `path` is a text file in any text format; a Tensor or the path of a store; or a table (CSV,
         TSV) with the columns of `store` (None: the factorized store), in which names are looked up.
         `columns` and `value_column` replace the names of the columns; with value_column "", the
-        table has no values. `memory` limits the memory for stores and tables.
+        table has no values. Words in `null` are read as empty fields, as by convert. `memory` limits the memory for stores and tables.
 
         >>> t.export("demo.tns")
         4000
@@ -401,7 +402,7 @@ class Result:
         where = None if isinstance(path, Stored) else self._names_from(store)
         return self._predict_rows(
             store_path(path), output, dialect=choose("format", FORMATS, format), index_base=first_index(index_base),
-            columns=encoded("columns", columns), overwrite=overwrite, threads=threads, memory=memory,
+            columns=encoded("columns", columns), null=null_words(null), overwrite=overwrite, threads=threads, memory=memory,
             value_column=encoded("value_column", value_column), progress=progress,
             store=None if where is None else store_path(where))
 

@@ -251,7 +251,8 @@ class PredictOptions(Structure):
 
 class PredictTextOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("dialect", ENUM), ("index_base", ENUM), ("form", ENUM),
-                ("overwrite", U32), ("store", c_char_p), ("columns", c_char_p), ("value_column", c_char_p)]
+                ("overwrite", U32), ("store", c_char_p), ("columns", c_char_p), ("value_column", c_char_p),
+                ("null", c_char_p)]
 
 
 class SweepRun(Structure):

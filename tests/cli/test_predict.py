@@ -198,6 +198,18 @@ def stores_and_tables(folder):
     check(json.loads(sluice("predict", out, other, "--columns", "WHO,bin(T,5),int(K)", "--value", "none", "--json")[0])["unknown"] == 3, "count")
     check("only the names of columns may differ" in sluice("predict", out, other, "--columns", "WHO,bin(T,6),int(K)", status=2)[1], "a rule")
     check("no column 'who'" in sluice("predict", out, other, status=2)[1], "columns")
+    # Words that are read as empty fields; rows with such fields are treated as the store records.
+    sluice("convert", table, os.path.join(folder, "s.slc"), "--columns", "who,bin(t,5),int(k)", "--value", "n", "--missing", "skip", "-q")
+    sluice("cpd", os.path.join(folder, "s.slc"), "-r", 2, "-i", 3, "-o", os.path.join(folder, "ms"), "-q")
+    gaps = write(folder, "gaps.csv", "who,t,k,n\nc,8,3,5\nNA,8,3,1\nc,8,3,?\nb,2,NA,1\n")
+    check("has '?'" in sluice("predict", os.path.join(folder, "ms"), gaps, "--null", "NA", status=3)[1], "a word that is not listed")
+    got = sluice("predict", os.path.join(folder, "ms"), gaps, "--null", "NA,?", "-q")[0].splitlines()
+    check(len(got) == 1 and got[0].split()[:3] == [lines[2][f"mode_{n}"] for n in (1, 2, 3)], got)
+    check("column who has 'NA'" in sluice("predict", out, gaps, "--null", "NA,?", status=3)[1], "rows with gaps are errors")
+    for words in ((text,), (store,), ("-",)):
+        said = sluice("predict", out, *words, "--null", "NA", status=2)[1]
+        check("apply to tables" in said and "(--null, --columns)" in said, said)
+    check("words separated by commas (--null)" in sluice("predict", out, gaps, "--null", "NA,,x", status=2)[1], "words")
     check("no forecast" in sluice("predict", out, store, "--dry-run", status=3)[1], "a forecast")
     check("--memory" in sluice("predict", out, table, "--memory", "20MiB", status=4)[1], "the budget")
     # Names that a spreadsheet would run as formulas are protected in every table; numbers are not.
