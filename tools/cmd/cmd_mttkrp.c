@@ -2,7 +2,7 @@
 #include "base/error/clock.h"
 #include "base/memory/memory.h"
 #include "engine/executor/gpu_group.h"
-#include "engine/solve/relabel.h"
+#include "engine/stream/relabel.h"
 #include "storage/file/files.h"
 #include "storage/manifest/path_guard.h"
 #include "storage/model/model.h"

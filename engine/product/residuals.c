@@ -1,13 +1,13 @@
 /* Streams the nonzeros of a store through a model. The nonzeros with the highest scores are kept in
  * one heap that all workers share: its lowest score is checked without the lock, and few nonzeros
  * exceed it. Sums of tiles are added in file order, so that they do not depend on threads. */
-#include "engine/solve/residuals.h"
+#include "engine/product/residuals.h"
 
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "base/squares.h"
 #include "engine/plan/plan_sizes.h"
-#include "engine/solve/relabel.h"
+#include "engine/stream/relabel.h"
 #include "storage/manifest/labels.h"
 
 #include <inttypes.h>
