@@ -1,7 +1,9 @@
 #include "report/runs_report.h"
 
 #include "base/error/log.h"
+#include "base/memory/checked.h"
 #include "base/memory/memory.h"
+#include "report/json_parts.h"
 #include "storage/file/files.h"
 #include "storage/manifest/json_text.h"
 #include "storage/model/run_folder.h"
@@ -20,25 +22,18 @@ static double real_member(const json_t *object, const char *name)
     return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-static uint32_t count_member(const json_t *object, const char *name)
-{
-    const json_int_t value = json_integer_value(json_object_get(object, name));
-
-    return value > 0 && value <= UINT32_MAX ? (uint32_t)value : 0;
-}
-
 /* Fills in the members of a run from its record. */
-static void read_members(const json_t *record, struct slc_runs_page_run *run)
+static void read_members(const json_t *record,
+                         const struct slc_run_record *parsed,
+                         struct slc_runs_page_run *run)
 {
-    const char *reason = json_string_value(json_object_get(record, "reason"));
-
     run->options = json_incref(json_object_get(record, "options"));
-    run->rank = count_member(record, "rank");
-    run->iterations = count_member(record, "iterations_done");
-    run->fit = real_member(record, "fit");
+    run->rank = (uint32_t)slc_min_u64(slc_json_count(record, "rank"), UINT32_MAX);
+    run->iterations = parsed->iterations;
+    run->fit = parsed->fit;
     run->heldout_rmse = real_member(json_object_get(record, "holdout"), "rmse");
     run->seconds = real_member(json_object_get(record, "seconds"), "total");
-    (void)snprintf(run->reason, sizeof run->reason, "%s", reason != NULL ? reason : "");
+    (void)snprintf(run->reason, sizeof run->reason, "%s", parsed->reason);
 }
 
 /* Returns the link to the page of a run, if it exists, or to its record: relative to the folder of
@@ -119,7 +114,7 @@ enum slc_status slc_runs_list_add(struct slc_runs_list *list,
         struct slc_runs_page_run *run = &list->runs[list->count++];
 
         *found = true;
-        read_members(record, run);
+        read_members(record, &parsed, run);
         run->name = slc_strdup(name);
         run->link = link_to(folder, output);
         status = slc_check_memory(run->name != NULL, &fault, "for a name");
