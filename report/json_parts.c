@@ -101,10 +101,3 @@ void slc_json_set_known_real(json_t *object, const char *name, double number)
 {
     slc_json_set(object, name, number >= 0 ? json_real(number) : json_null());
 }
-
-uint64_t slc_json_count(const json_t *object, const char *name)
-{
-    const json_int_t number = json_integer_value(json_object_get(object, name));
-
-    return number > 0 ? (uint64_t)number : 0;
-}

@@ -25,7 +25,4 @@ void slc_json_set_text(json_t *object, const char *name, const char *text); /* N
 void slc_json_set_known_count(json_t *object, const char *name, uint64_t number);
 void slc_json_set_known_real(json_t *object, const char *name, double number);
 
-/* Returns a member that is a positive integer; 0 if it is missing or something else. */
-uint64_t slc_json_count(const json_t *object, const char *name);
-
 #endif

@@ -3,7 +3,6 @@
 #include "base/error/log.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
-#include "report/json_parts.h"
 #include "storage/file/files.h"
 #include "storage/manifest/json_text.h"
 #include "storage/model/run_folder.h"

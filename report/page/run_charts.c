@@ -1,9 +1,9 @@
 /* Writes sections of a page: fit, time, reading, memory and estimates. */
 #include "base/text/format.h"
-#include "report/json_parts.h"
 #include "report/page/parts.h"
 #include "report/page/plot.h"
 #include "report/page/run_page.h"
+#include "storage/manifest/json_text.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Writes the page about a run: heading, notes, key figures and checkpoint. */
 #include "report/page/run_page.h"
 
-#include "report/json_parts.h"
 #include "report/page/parts.h"
+#include "storage/manifest/json_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -221,3 +221,10 @@ bool slc_json_get_path(const json_t *object, const char *name, char *path, size_
     path[bytes] = '\0';
     return true;
 }
+
+uint64_t slc_json_count(const json_t *object, const char *name)
+{
+    const json_int_t number = json_integer_value(json_object_get(object, name));
+
+    return number > 0 ? (uint64_t)number : 0;
+}

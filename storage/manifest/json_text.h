@@ -63,4 +63,7 @@ void slc_json_set_paths(json_t *object, const char *name, unsigned count, const 
  * leaves `path` unchanged, if the path is missing, too long or not valid. */
 bool slc_json_get_path(const json_t *object, const char *name, char *path, size_t capacity);
 
+/* Returns a member that is a positive integer; 0 if it is missing or something else. */
+uint64_t slc_json_count(const json_t *object, const char *name);
+
 #endif

@@ -5,7 +5,6 @@
 #include "base/error/error.h"
 #include "base/memory/memory.h"
 #include "base/text/plain_text.h"
-#include "report/json_parts.h"
 #include "report/saved_run.h"
 #include "storage/file/files.h"
 #include "storage/manifest/folder_kind.h"
