@@ -131,7 +131,7 @@ def dense(folder):
     check(converted(folder, write(path, integers), "--format", "npy-dense") == as_text(folder, (4, 4), np.array([range(4)] * 2), np.ones(4)),
           "integers: another store")
     for what, words, content, *more in (
-            ("integers", "COORDS.npy VALUES.npy OUT.slc), or the format npy-dense", integers),
+            ("integers", "or the format npy-dense for a dense tensor (sluice convert COORDS.npy VALUES.npy OUT.slc, --format)", integers),
             ("a number", "a single number without a dimension: save an array", saved(np.float64(3))),
             ("a vector", "the shape (4,) may be that of coordinates or values", saved(np.ones(4))),
             ("NaN", "element 6: value NaN is not finite", saved(np.array([[1, 2, 3], [4, 5, np.nan]]))),

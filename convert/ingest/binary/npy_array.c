@@ -253,10 +253,10 @@ enum slc_status slc_npy_dense(const struct slc_bytes_view *elements,
     }
     if (binary->dialect != SLC_DIALECT_NPY_DENSE &&
         (header->dimensions < 2 || (header->dimensions == 2 && integers))) {
-        enum slc_status status = slc_fail_field(
-            err, SLC_ERR_INPUT, SLC_FIELD_DIALECT,
-            "the shape %s may be that of coordinates or values: give both files (sluice convert "
-            "COORDS.npy VALUES.npy OUT.slc), or the format npy-dense for a dense tensor",
+        enum slc_status status = slc_fail_fields(
+            err, SLC_ERR_INPUT, SLC_FIELD_VALUES_FILE, SLC_FIELD_DIALECT,
+            "the shape %s may be that of coordinates or values: name the files of both, or the "
+            "format npy-dense for a dense tensor",
             shape_text(header, text));
 
         slc_error_locate_file(err, elements->name);
