@@ -154,6 +154,7 @@ struct slc_convert_forecast {
     uint64_t table_bytes, table_most_bytes;
     uint64_t spool_bytes, spool_most_bytes, spool_read_bytes;
     uint64_t names_bytes, names_most_bytes;
+    uint64_t labels_bytes; /* memory for the labels of strings that were sorted */
     uint64_t enough_bytes; /* budget that suffices for the largest possible number of strings */
     /* tight: the budget may be too small for all strings; too_small: the budget is expected to be
      * too small for them */

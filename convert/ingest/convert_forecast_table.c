@@ -53,6 +53,7 @@ static void report_table(struct slc_conversion *c,
     f->spool_read_bytes = found->read_bytes;
     f->names_bytes = found->names_bytes;
     f->names_most_bytes = found->names_most_bytes;
+    f->labels_bytes = found->labels_bytes;
     f->table_seconds = found->seconds;
     f->too_small = found->tables_bytes > found->left_bytes;
     f->tight = found->tables_most_bytes > found->left_bytes;

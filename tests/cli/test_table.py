@@ -480,6 +480,13 @@ def foreseen(folder):
     length = re.search(r"dims +([\d,x ]+) \(", words)[1].replace(",", "").split("x")
     check(all(abs(int(a) - b) <= 0.25 * b for a, b in zip(length, dims)), (length, dims))
     shutil.rmtree(store)
+    # A sorted column keeps the labels and places of its strings: 12 bytes per string.
+    ordered = json.loads(sluice("convert", path, store, "--columns", "sorted(order),date(when),user,word", "--value", "sum",
+                                "--dry-run", "--json")[0])
+    for phase in ("reading", "sorting"):
+        # All sizes include the same memory of the process, which differs between two runs.
+        more, base = (one["buffers"][phase] - one["buffers"]["table"] for one in (ordered, told))
+        check(12 * rows <= more - base <= 13 * rows + 32768, (phase, more, base, rows))
     # It never names a budget that is too small.
     memory = 1
     while memory < 1000:
