@@ -1,4 +1,4 @@
-/* Describes the contents of a checkpoint of CP-ALS, for code that inspects checkpoints; cp_als.h
+/* Describes the contents of a checkpoint, for code that inspects checkpoints; cp.h
  * describes when a run writes and resumes checkpoints.
  *
  * Sections (storage/checkpoint/checkpoint.h):

@@ -352,8 +352,9 @@ def constraints(folder):
             with open(page) as file:
                 check(number != 1 or " --method admm --nonnegative=1,3 --l1 1=0 --l1 2=5 --l1 3=0 " in file.read(), "the page")
         fails(sluice.UsageError, "use the method hals", tensor.cpd, 2, nonnegative=True, method="als")
-        fails(sluice.UsageError, "[3]; the tensor has 3 modes", tensor.cpd, 2, nonnegative=[3])
-        fails(sluice.UsageError, "[4]; the tensor has 3 modes", tensor.cpd, 2, l1={4: 1})
+        fails(sluice.UsageError, "nonnegative 3 is not between 0 and 2", tensor.cpd, 2, nonnegative=[3])
+        fails(sluice.UsageError, "a mode of l1 4 is not between 0 and 2", tensor.cpd, 2, l1={4: 1})
+        fails(sluice.UsageError, "expected a pair of numbers", tensor.cpd, 2, bounds=3)
         fails(sluice.UsageError, "the bounds of mode 1 are 2 and 1", tensor.cpd, 2, bounds=(2, 1))
         fails(sluice.UsageError, "method", tensor.cpd, 2, method="newton")
         sweep = tensor.sweep([2], 1, iters=3, nonnegative=True)
