@@ -1,5 +1,5 @@
-/* Describes the contents of a checkpoint, for code that inspects checkpoints; cp.h
- * describes when a run writes and resumes checkpoints.
+/* Describes the contents of a checkpoint, for code that inspects checkpoints; cp.h describes when a
+ * run writes and resumes checkpoints.
  *
  * Sections (storage/checkpoint/checkpoint.h):
  *     identity   text: lines `name=value` for everything that affects the result state numbers:

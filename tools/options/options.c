@@ -207,15 +207,13 @@ parse_more_modes(const struct option *option, const char *text, void *field, str
     return SLC_OK;
 }
 
-/* Sets all modes if the option has no value. */
-static enum slc_status parse_modes_or_all(const struct option *option,
-                                          const char *text,
-                                          void *field,
-                                          struct slc_error *err)
+/* Parses a list of modes, or "all", which is also the value of an option without a value. */
+static enum slc_status
+parse_mode_set(const struct option *option, const char *text, void *field, struct slc_error *err)
 {
     struct option_modes *modes = field;
 
-    if (text[0] != '\0') {
+    if (strcmp(text, "all") != 0) {
         return parse_modes(option, text, field, err);
     }
     for (modes->count = 0; modes->count < SLC_MAX_ORDER; modes->count++) {
@@ -261,20 +259,15 @@ static enum slc_status parse_mode_numbers(const struct option *option,
     if (bounds && (comma == NULL || !read_bound(at, comma, &found[0]) ||
                    !read_bound(comma + 1, end, &found[1]))) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "--%s: '%s' is not a pair of numbers such as 0,1 or -inf,5 (for one mode: "
-                        "2=0,1)",
-                        option->name, text);
+                        "--%s: '%s' is not a pair of numbers such as 0,1 or 2=-inf,5", option->name,
+                        text);
     }
     if (!bounds) {
         SLC_TRY(parse_double(option, at, &found[0], err));
     }
-    if (equals != NULL) {
-        numbers->modes |= UINT32_C(1) << (mode - 1);
-        memcpy(numbers->mode[mode - 1], found, sizeof found);
-    } else {
-        numbers->given = true;
-        memcpy(numbers->all, found, sizeof found);
-    }
+    memcpy(equals != NULL ? numbers->mode[mode - 1] : numbers->all, found, sizeof found);
+    numbers->modes |= equals != NULL ? UINT32_C(1) << (mode - 1) : 0;
+    numbers->given = numbers->given || equals == NULL;
     return SLC_OK;
 }
 
@@ -357,7 +350,7 @@ store_value(const struct option *option, const char *text, void *values, struct 
 {
     void *field = field_of(values, option);
 
-    if (*text == '\0' && option->kind != OPTION_MODES_OR_ALL) {
+    if (*text == '\0') {
         return slc_fail(err, SLC_ERR_USAGE, "--%s: the value is empty", option->name);
     }
     switch (option->kind) {
@@ -389,7 +382,7 @@ store_value(const struct option *option, const char *text, void *values, struct 
     case OPTION_DIMS:
         return parse_dims(option, text, field, err);
     case OPTION_MODES_OR_ALL:
-        return parse_modes_or_all(option, text, field, err);
+        return parse_mode_set(option, text, field, err);
     case OPTION_MODE_NUMBERS:
     case OPTION_MODE_BOUNDS:
         return parse_mode_numbers(option, text, field, err);
@@ -501,10 +494,7 @@ parse_long(struct parse_state *state, const char *text, bool *help, struct slc_e
         return read_value(state, option, "true", err);
     }
     if (option->kind == OPTION_MODES_OR_ALL && equals == NULL) {
-        return read_value(state, option, "", err);
-    }
-    if (option->kind == OPTION_MODES_OR_ALL && equals[1] == '\0') {
-        return slc_fail(err, SLC_ERR_USAGE, "--%s: the value is empty", option->name);
+        return read_value(state, option, "all", err);
     }
     return read_value(state, option, equals != NULL ? equals + 1 : NULL, err);
 }

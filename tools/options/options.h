@@ -28,7 +28,7 @@ enum option_kind {
     OPTION_MORE_MODES,   /* like OPTION_MODES; a repeated option adds its modes */
     OPTION_MORE_STRINGS, /* struct option_strings; a repeated option adds its string */
     OPTION_DIMS,         /* struct option_dims: 100x200x300 */
-    /* like OPTION_MODES; without a value, all modes. A value must follow "=" */
+    /* like OPTION_MODES; without a value, or with "all", all modes. A value must follow "=" */
     OPTION_MODES_OR_ALL,
     /* struct option_mode_numbers: [MODE=]X with a number of 0 or more, and [MODE=]LOW,HIGH; a
      * repeated option sets more modes */
