@@ -295,6 +295,7 @@ void log_json_end(struct log_json *log, const struct log_end *end)
     slc_json_set(object, "exit_code", json_integer(end->exit_code));
     if (end->result != NULL) {
         slc_json_set_count(object, "iterations", end->result->iterations);
+        slc_json_set_text(object, "method", slc_cp_algorithm_name(end->result->algorithm));
         slc_json_set_real(object, "fit", end->result->fit);
     }
     slc_json_set_real(object, "seconds", end->seconds);
