@@ -314,7 +314,7 @@ INLINE void group_scales(
         store_group(span->curvature + i, last, value / at_least(model * model, floor));
     }
     if (span->models != NULL) {
-        store_group(span->models + i, last, least);
+        store_group(span->models + i, last, model);
     }
 }
 
@@ -517,21 +517,16 @@ INLINE vector logarithm(vector x)
 
 static double log_sum(uint32_t nnz, const double *values, const double *models_)
 {
+    const vector floor = broadcast(SLC_ROW_LOG_FLOOR);
     double lanes[LANES] __attribute__((aligned(SET_VECTOR_BYTES)));
     vector sum = {0};
     double total = 0.0;
-    uint32_t i = 0;
 
-    for (; i + LANES <= nnz; i += LANES) {
-        sum += load_group(values + i, LANES - 1) * logarithm(load_group(models_ + i, LANES - 1));
-    }
-    if (i < nnz) {
-        const vector model = load_group(models_ + i, nnz - i - 1);
-        /* numbers after the last are 0, of which there is no logarithm */
-        const bits present = model > (vector){0};
-        const vector padded = (vector)(((bits)model & present) | ((bits)broadcast(1.0) & ~present));
+    for (uint32_t i = 0; i < nnz; i += LANES) {
+        const uint32_t last = nnz - i < LANES ? nnz - i - 1 : LANES - 1;
+        const vector model = at_least(load_group(models_ + i, last), floor);
 
-        sum += load_group(values + i, nnz - i - 1) * logarithm(padded);
+        sum += load_group(values + i, last) * logarithm(model);
     }
     store(lanes, sum);
     for (uint32_t k = 0; k < LANES; k++) {

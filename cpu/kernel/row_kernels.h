@@ -13,6 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Least number of which a logarithm is computed. */
+#define SLC_ROW_LOG_FLOOR 1e-300
+
 /* Arguments of the products of factor rows. */
 struct slc_row_product_span {
     uint32_t nnz;
@@ -37,7 +40,7 @@ struct slc_row_poisson_span {
     double *phi; /* adds the sum of v / m times the products, m = max(product x, floor) */
     /* nnz: v / max(m^2, floor) with m = product x; NULL: not computed */
     double *curvature;
-    double *models; /* nnz: m; NULL: not stored */
+    double *models; /* nnz: product x; NULL: not stored */
 };
 
 struct slc_row_kernels {
@@ -53,8 +56,8 @@ struct slc_row_kernels {
      * numbers of `normal`. `scale` NULL means ones. */
     void (*normal)(
         uint32_t nnz, uint32_t width, const double *products, const double *scale, double *normal);
-    /* Returns the sum of values[i] log(models[i]); models are positive, finite and normal. A value
-     * of 0 adds 0. */
+    /* Returns the sum of values[i] log(models[i]). Models must be finite, and are raised to
+     * SLC_ROW_LOG_FLOOR. */
     double (*log_sum)(uint32_t nnz, const double *values, const double *models);
     /* Factorizes the upper triangle of a symmetric matrix, A = U^T U, in place. The diagonal of the
      * result has the inverses of the diagonal of U; numbers below the diagonal are not used and
