@@ -20,7 +20,7 @@ struct slc_row_poisson_options slc_row_poisson_defaults(void)
                                             .active = 1e-8};
 }
 
-uint64_t row_scratch_numbers(enum slc_row_method method, uint32_t rank)
+uint64_t slc_row_scratch_numbers(enum slc_row_method method, uint32_t rank)
 {
     const uint64_t width = slc_row_width(rank);
     const uint64_t square = width * width;
@@ -43,7 +43,7 @@ uint64_t row_scratch_numbers(enum slc_row_method method, uint32_t rank)
 static uint64_t buffer_bytes(enum slc_row_method method, uint32_t rank, unsigned workers)
 {
     const uint64_t numbers =
-        slc_row_width(rank) + (uint64_t)workers * row_scratch_numbers(method, rank);
+        slc_row_width(rank) + (uint64_t)workers * slc_row_scratch_numbers(method, rank);
 
     return workers * sizeof(struct row_worker) + numbers * sizeof(double);
 }
@@ -140,7 +140,7 @@ static enum slc_status check_options(const struct slc_row_options *options,
 
 static void set_memory(struct row_state *state)
 {
-    const uint64_t numbers = row_scratch_numbers(state->options.method, state->rank);
+    const uint64_t numbers = slc_row_scratch_numbers(state->options.method, state->rank);
     double *next;
 
     state->worker = state->memory.data;
@@ -158,9 +158,9 @@ enum slc_status slc_row_solver_create(const struct slc_row_options *options,
                                       struct slc_error *err)
 {
     static void (*const set[SLC_ROW_METHODS])(struct row_state *) = {
-        [SLC_ROW_METHOD_MU] = row_set_mu,         [SLC_ROW_METHOD_PDNR] = row_set_pdnr,
-        [SLC_ROW_METHOD_ALS] = row_set_als,       [SLC_ROW_METHOD_CCD] = row_set_ccd,
-        [SLC_ROW_METHOD_NEWTON] = row_set_newton,
+        [SLC_ROW_METHOD_MU] = slc_row_set_mu,         [SLC_ROW_METHOD_PDNR] = slc_row_set_pdnr,
+        [SLC_ROW_METHOD_ALS] = slc_row_set_als,       [SLC_ROW_METHOD_CCD] = slc_row_set_ccd,
+        [SLC_ROW_METHOD_NEWTON] = slc_row_set_newton,
     };
     struct row_state *state;
     enum slc_status status;

@@ -25,22 +25,22 @@ static void add(void *context,
                 double *to)
 {
     (void)worker;
-    row_add_normal(context, row, piece, to);
+    slc_row_add_normal(context, row, piece, to);
 }
 
 static enum slc_row_next
 step(void *context, unsigned worker, struct slc_row *row, const double *from)
 {
-    row_solve_normal(context, worker, row, from);
+    slc_row_solve_normal(context, worker, row, from);
     row_count(context, worker, row);
     return SLC_ROW_DONE;
 }
 
-void row_measure_squares(void *context,
-                         unsigned worker,
-                         const struct slc_row *row,
-                         const struct slc_row_piece *piece,
-                         double measures[SLC_ROW_MEASURES])
+void slc_row_measure_squares(void *context,
+                             unsigned worker,
+                             const struct slc_row *row,
+                             const struct slc_row_piece *piece,
+                             double measures[SLC_ROW_MEASURES])
 {
     const struct row_state *state = context;
     enum { PARTS = 4 };
@@ -61,7 +61,7 @@ void row_measure_squares(void *context,
     measures[1] += (sizes[0] + sizes[1]) + (sizes[2] + sizes[3]);
 }
 
-void row_set_als(struct row_state *state)
+void slc_row_set_als(struct row_state *state)
 {
     struct slc_row_solver *solver = &state->solver;
 
@@ -70,5 +70,5 @@ void row_set_als(struct row_state *state)
     solver->memory = no_memory;
     solver->add = add;
     solver->step = step;
-    solver->measure = row_measure_squares;
+    solver->measure = slc_row_measure_squares;
 }

@@ -20,10 +20,10 @@ static void copy_fixed(const struct row_state *state, const double *x, double *t
     }
 }
 
-void row_add_normal(const struct row_state *state,
-                    const struct slc_row *row,
-                    const struct slc_row_piece *piece,
-                    double *sums)
+void slc_row_add_normal(const struct row_state *state,
+                        const struct slc_row *row,
+                        const struct slc_row_piece *piece,
+                        double *sums)
 {
     const struct slc_row_kernels *kernels = state->kernels;
     const uint32_t nnz = piece->nnz, width = state->width;
@@ -171,10 +171,10 @@ static void copy_system(const struct system *system, double *u, double *least)
     }
 }
 
-void row_solve_normal(struct row_state *state,
-                      unsigned worker,
-                      struct slc_row *row,
-                      const double *sums)
+void slc_row_solve_normal(struct row_state *state,
+                          unsigned worker,
+                          struct slc_row *row,
+                          const double *sums)
 {
     const uint32_t rank = state->rank, width = state->width;
     const uint64_t square = row_square(state);
