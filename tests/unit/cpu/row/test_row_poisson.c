@@ -59,7 +59,7 @@ static double objective_of(const struct row_problem *row, const double *x)
         for (uint32_t r = 0; r < row->rank; r++) {
             model += row->products[(uint64_t)i * row->width + r] * x[r];
         }
-        objective -= row->values[i] * log(model);
+        objective -= row->values[i] == 0.0 ? 0.0 : row->values[i] * log(model);
     }
     return objective;
 }
