@@ -21,13 +21,13 @@ enum {
     /* Widest sums that stay in registers, in vectors. */
     FIXED_VECTORS = 4,
     /* Rows and columns of a tile of normal equations, in numbers and in vectors. */
-    TILE_ROWS = SET_VECTOR_REGISTERS == 32 ? 8 : 4,
+    TILE_ROWS = SET_VECTOR_REGISTERS == 32 ? 8 : 4, /* whole vectors */
     TILE_VECTORS = 2,
     /* Numbers of a block of products that stays in the L1 cache. */
     BLOCK_NUMBERS = 2048,
     BLOCK_ROWS = BLOCK_NUMBERS / 8
 };
-_Static_assert(8 % LANES == 0 && 8 % TILE_ROWS == 0, "whole vectors and tiles");
+_Static_assert(TILE_ROWS % LANES == 0 && 8 % TILE_ROWS == 0, "whole vectors and tiles");
 
 typedef double loose_vector __attribute__((vector_size(SET_VECTOR_BYTES), may_alias, aligned(8)));
 typedef float loose_half __attribute__((vector_size(SET_VECTOR_BYTES / 2), may_alias, aligned(4)));
@@ -446,8 +446,8 @@ scale_columns(uint32_t rows, uint32_t width, const double *from, const double *s
 {
     for (uint32_t row = 0; row < rows; row++, from += width, to += TILE_ROWS) {
         UNROLL
-        for (uint32_t a = 0; a < TILE_ROWS; a++) {
-            to[a] = scale[row] * from[a];
+        for (uint32_t a = 0; a < TILE_ROWS; a += LANES) {
+            store(to + a, scale[row] * load(from + a));
         }
     }
 }
