@@ -41,6 +41,7 @@ void slc_row_set_pdnr(struct row_state *state);
 void slc_row_set_als(struct row_state *state);
 void slc_row_set_ccd(struct row_state *state);
 void slc_row_set_newton(struct row_state *state);
+void slc_row_set_given(struct row_state *state);
 
 static inline bool row_is_fixed(const struct row_state *state, uint32_t r)
 {

@@ -265,6 +265,111 @@ static void wrong_options_are_rejected(void)
                      "loss");
 }
 
+/* A solver that takes two gradient steps of length 0.01. */
+struct steps {
+    unsigned begun, started, ended;
+};
+
+static enum slc_status
+steps_begin(void *context, const struct slc_row_mode *mode, struct slc_error *err)
+{
+    struct steps *steps = context;
+
+    steps->begun++;
+    return mode->rank == 3 ? SLC_OK : slc_fail(err, SLC_ERR_USAGE, "a rank other than 3");
+}
+
+static uint64_t steps_numbers(void *context, uint32_t rank)
+{
+    (void)context;
+    return rank;
+}
+
+static void steps_start(void *context, unsigned worker, struct slc_row *row)
+{
+    struct steps *steps = context;
+
+    (void)worker;
+    steps->started++;
+    row->memory[0] = 0.01;
+}
+
+static void steps_add(void *context,
+                      unsigned worker,
+                      const struct slc_row *row,
+                      const struct slc_row_piece *piece,
+                      double *sums)
+{
+    (void)context;
+    (void)worker;
+    for (uint32_t i = 0; i < piece->nnz; i++) {
+        const double *product = piece->products + (uint64_t)i * piece->pitch;
+        double residual = piece->values[i];
+
+        for (uint32_t r = 0; r < 3; r++) {
+            residual -= product[r] * row->x[r];
+        }
+        for (uint32_t r = 0; r < 3; r++) {
+            sums[r] += residual * product[r];
+        }
+    }
+}
+
+static enum slc_row_next
+steps_step(void *context, unsigned worker, struct slc_row *row, const double *sums)
+{
+    (void)context;
+    (void)worker;
+    for (uint32_t r = 0; r < 3; r++) {
+        row->x[r] += row->memory[0] * sums[r];
+    }
+    return row->traversals < 2 ? SLC_ROW_AGAIN : SLC_ROW_DONE;
+}
+
+static void steps_end(void *context)
+{
+    ((struct steps *)context)->ended++;
+}
+
+static void given_solvers_are_called(void)
+{
+    struct row_problem row = row_problem(ROW_REALS, 3, 40);
+    struct steps steps = {0};
+    struct slc_row_solver given = {.name = "steps",
+                                   .input = SLC_ROW_NONZEROS,
+                                   .context = &steps,
+                                   .begin = steps_begin,
+                                   .sums = steps_numbers,
+                                   .memory = steps_numbers,
+                                   .start = steps_start,
+                                   .add = steps_add,
+                                   .step = steps_step,
+                                   .end = steps_end};
+    const struct slc_row_options options = {.method = SLC_ROW_METHOD_GIVEN, .given = &given};
+    struct slc_row_solver *solver = row_solver(&options, 3);
+    double *x = start_of(3), objectives[3];
+    struct slc_error err = SLC_ERROR_INIT;
+
+    CU_ASSERT_STRING_EQUAL(solver->name, "steps");
+    CU_ASSERT_EQUAL(solve_row(solver, &row, &(struct row_way){0}, x, objectives), 2);
+    solver->end(solver->context);
+    CU_ASSERT(objectives[1] < objectives[0]); /* squared residuals */
+    CU_ASSERT(objectives[2] < objectives[1]);
+    CU_ASSERT_EQUAL(steps.begun, 1);
+    CU_ASSERT_EQUAL(steps.started, 1);
+    CU_ASSERT_EQUAL(steps.ended, 1);
+    CU_ASSERT_EQUAL(slc_row_solver_statistics(solver).rows, 1);
+    CU_ASSERT_EQUAL(slc_row_solver_statistics(solver).traversals, 2);
+    slc_row_solver_destroy(solver);
+
+    given.step = NULL;
+    SLC_ASSERT_FAILS(slc_row_solver_create(&options, 3, 1, &solver, &err), SLC_ERR_USAGE, &err,
+                     "and step");
+    CU_ASSERT_PTR_NULL(solver);
+    row_problem_free(&row);
+    free(x);
+}
+
 SLC_SUITE(row_cells)
 {
     static const struct slc_test tests[] = {
@@ -273,6 +378,7 @@ SLC_SUITE(row_cells)
         {"singular rows have the least norm", singular_rows_have_the_least_norm},
         {"empty rows become zero", empty_rows_become_zero},
         {"measures are sums of residuals", measures_are_residuals},
+        {"a solver of the caller is called", given_solvers_are_called},
         {"wrong options are rejected", wrong_options_are_rejected},
     };
 
