@@ -30,10 +30,10 @@ uint64_t slc_row_scratch_numbers(enum slc_row_method method, uint32_t rank)
     case SLC_ROW_METHOD_GIVEN:
         return 0;
     case SLC_ROW_METHOD_PDNR:
-        return square + width;
     case SLC_ROW_METHOD_NEWTON:
+        return square + width;
     case SLC_ROW_METHOD_ALS:
-        return 2 * square + 3 * width;
+        return 3 * square + 4 * width;
     default:
         return slc_max_u64(2 * square + 3 * width,
                            width * slc_row_piece_nnz(rank) + SLC_ROW_PIECE + 2 * width);

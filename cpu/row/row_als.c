@@ -1,7 +1,9 @@
-/* Completion by least squares: the normal equations of a row need one traversal. */
+/* Completion by least squares: the normal equations of a row need one traversal. Rows with few
+ * nonzeros are solved without them (row_dual.c). */
 #include "cpu/row/row_state.h"
 
 #include <math.h>
+#include <string.h>
 
 static uint64_t sums(void *context, uint32_t rank)
 {
@@ -34,6 +36,25 @@ step(void *context, unsigned worker, struct slc_row *row, const double *from)
     slc_row_solve_normal(context, worker, row, from);
     row_count(context, worker, row);
     return SLC_ROW_DONE;
+}
+
+static void
+whole(void *context, unsigned worker, struct slc_row *row, const struct slc_row_piece *piece)
+{
+    struct row_state *state = context;
+
+    row->traversals = 1;
+    if (slc_row_dual_fits(state, row->nnz)) {
+        slc_row_solve_dual(state, worker, row, piece);
+    } else {
+        double *sums_of_row =
+            state->worker[worker].scratch + 2 * row_square(state) + 3 * state->width;
+
+        memset(sums_of_row, 0, sums(state, state->rank) * sizeof *sums_of_row);
+        slc_row_add_normal(state, row, piece, sums_of_row);
+        slc_row_solve_normal(state, worker, row, sums_of_row);
+    }
+    row_count(state, worker, row);
 }
 
 void slc_row_measure_squares(void *context,
@@ -70,5 +91,6 @@ void slc_row_set_als(struct row_state *state)
     solver->memory = no_memory;
     solver->add = add;
     solver->step = step;
+    solver->whole = whole;
     solver->measure = slc_row_measure_squares;
 }

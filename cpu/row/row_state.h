@@ -31,8 +31,9 @@ static inline uint64_t row_square(const struct row_state *state)
     return (uint64_t)state->width * state->width;
 }
 
-/* Returns the numbers of a worker's scratch: a matrix, a matrix and vectors for singular normal
- * equations, and the columns of a piece for CCD. */
+/* Returns the numbers of a worker's scratch. Newton and PDNR: a matrix and a vector. Normal
+ * equations: two matrices and three vectors; ALS also the sums of a row. CCD: the columns,
+ * residuals and vectors of a piece. */
 uint64_t slc_row_scratch_numbers(enum slc_row_method method, uint32_t rank);
 
 /* Set the functions of a method. */
@@ -64,6 +65,17 @@ static inline void row_count(struct row_state *state, unsigned worker, const str
     state->worker[worker].counts.traversals += row->traversals;
 }
 
+/* Computes the values of a piece, minus the model of the fixed columns. */
+void slc_row_subtract_fixed(const struct row_state *state,
+                            const struct slc_row *row,
+                            const struct slc_row_piece *piece,
+                            double *residuals);
+/* Returns true if slc_row_solve_dual solves a row with `nnz` nonzeros, which are a single piece. */
+bool slc_row_dual_fits(const struct row_state *state, uint64_t nnz);
+void slc_row_solve_dual(struct row_state *state,
+                        unsigned worker,
+                        struct slc_row *row,
+                        const struct slc_row_piece *piece);
 /* The sums of normal equations: the matrix, and the right side after it. */
 void slc_row_add_normal(const struct row_state *state,
                         const struct slc_row *row,

@@ -56,9 +56,10 @@ static double gradient_of(const struct row_problem *row,
     return worst;
 }
 
-static void check_minimum(enum slc_row_method method, uint32_t rank, bool by_count, bool fixes)
+static void
+check_minimum(enum slc_row_method method, uint32_t rank, uint32_t nnz, bool by_count, bool fixes)
 {
-    struct row_problem row = row_problem(ROW_REALS, rank, 3 * rank + 20);
+    struct row_problem row = row_problem(ROW_REALS, rank, nnz);
     struct slc_row_options options = cell_options(method);
     double *x = start_of(rank), *start = start_of(rank), ridge[64];
     unsigned char fixed[64] = {0};
@@ -93,7 +94,11 @@ static void minima_of_one_set(void)
     for (size_t m = 0; m < SLC_COUNT(methods); m++) {
         for (size_t r = 0; r < SLC_COUNT(ranks); r++) {
             for (unsigned kind = 0; kind < 4; kind++) {
-                check_minimum(methods[m], ranks[r], kind % 2 == 1, kind / 2 == 1);
+                const bool by_count = kind % 2 == 1, fixes = kind / 2 == 1;
+
+                check_minimum(methods[m], ranks[r], 3 * ranks[r] + 20, by_count, fixes);
+                check_minimum(methods[m], ranks[r], ranks[r] / 2 + 1, by_count, fixes);
+                check_minimum(methods[m], ranks[r], (ranks[r] + 3) / 4, by_count, fixes);
             }
         }
     }
