@@ -11,7 +11,9 @@
 enum {
     /* Rows are prefetched this number of nonzeros in advance. */
     AHEAD = 8,
-    LINE_BYTES = 64
+    LINE_BYTES = 64,
+    /* Most bytes of a row that are prefetched: the processor itself continues a longer row. */
+    PREFETCH_BYTES = 128
 };
 
 typedef double loose_vector __attribute__((vector_size(SET_VECTOR_BYTES), may_alias, aligned(8)));
@@ -64,7 +66,8 @@ static void narrow_products(const struct slc_row_product_span *span)
 INLINE void prefetch_rows(
     const struct slc_row_product_span *span, bool wide, bool f32, unsigned count, uint32_t i)
 {
-    const uint32_t bytes = span->width * (f32 ? 4U : 8U);
+    const uint32_t row_bytes = span->width * (f32 ? 4U : 8U);
+    const uint32_t bytes = row_bytes < PREFETCH_BYTES ? row_bytes : PREFETCH_BYTES;
 
     for (unsigned m = 0; m < count; m++) {
         const unsigned char *row = factor_row(span, wide, f32, m, i);

@@ -36,8 +36,9 @@ double slc_row_note_violation(struct row_state *state,
 
     for (uint32_t r = 0; r < state->rank; r++) {
         const double gradient = state->totals[r] - phi[r];
+        const double size = fabs(row->x[r] < gradient ? row->x[r] : gradient);
 
-        violation = fmax(violation, fabs(fmin(row->x[r], gradient)));
+        violation = size > violation ? size : violation; /* faster than fmax, which handles NaN */
     }
     if (row->traversals == 1) {
         counts->violation_first = fmax(counts->violation_first, violation);
