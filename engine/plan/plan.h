@@ -66,6 +66,15 @@ enum slc_passes {
 const char *slc_passes_name(enum slc_passes passes); /* "auto", "plain", "fused" */
 bool slc_passes_parse(const char *name, enum slc_passes *passes);
 
+/* What the row solver of a decomposition needs (engine/stream/row_pass.h). */
+struct slc_plan_row_request {
+    bool nonzeros;         /* false: no solver needs the nonzeros of rows; the rest is ignored */
+    uint64_t sums, memory; /* numbers per row, as the solver declares them (base/row_solver.h) */
+    /* Expected traversals of a row per update, including a traversal for measures. Used only to
+     * forecast the bytes that are read again for rows that exceed the ring. */
+    uint32_t traversals;
+};
+
 /* The user's request for a plan. */
 struct slc_plan_request {
     enum slc_operation operation;
@@ -92,6 +101,9 @@ struct slc_plan_request {
     /* When to make copies per mode. Only CPD, because an MTTKRP computes one mode once. */
     enum slc_copies copies;
     enum slc_passes passes; /* only CPD; see slc_plan_choose */
+    /* Only CPD. With rows.nonzeros, passes update one mode, no copies are held, and only the CPU
+     * computes, without groups. */
+    struct slc_plan_row_request rows;
     /* Order in which modes are updated, 0-based. Used only if mode_order_set; otherwise the order
      * is 0, 1, .. or the order with which an iteration reads the fewest bytes. */
     unsigned mode_order[SLC_MAX_ORDER];
