@@ -6,6 +6,7 @@
  * whose nonzeros are read from a drive again and again:
  *
  *     x = row of the factor; memory = 0; traversals = 0
+ *     start()
  *     do {
  *         sums = 0; add(piece, sums) for every piece of the row
  *         traversals = traversals + 1
@@ -129,6 +130,9 @@ struct slc_row_solver {
     uint64_t (*sums)(void *context, uint32_t rank);
     uint64_t (*memory)(void *context, uint32_t rank);
 
+    /* Optional. Prepares x and memory of a row before its first traversal. */
+    void (*start)(void *context, unsigned worker, struct slc_row *row);
+
     /* Adds the sums of a piece. Workers may call this concurrently for pieces of the same row, each
      * with its own `sums`. */
     void (*add)(void *context,
@@ -143,7 +147,7 @@ struct slc_row_solver {
                               struct slc_row *row,
                               const double *sums);
 
-    /* Optional. Solves a row that is a single piece, instead of add and step. */
+    /* Optional. Solves a row that is a single piece, instead of add and step, after start. */
     void (*whole)(void *context,
                   unsigned worker,
                   struct slc_row *row,
