@@ -203,6 +203,31 @@ struct slc_plan_fusion {
     uint64_t other_read_bytes;
 };
 
+/* Updates of rows from their nonzeros (engine/stream/row_pass.h). All zero if no solver needs
+ * them. */
+struct slc_plan_rows {
+    uint32_t buffer_nnz;   /* nonzeros that a worker holds decoded */
+    uint32_t product_nnz;  /* nonzeros of which a worker holds the products of factor rows */
+    uint64_t worker_bytes; /* buffers of all workers */
+    uint64_t table_bytes;  /* tables of all modes */
+    uint64_t gather_nnz;   /* nonzeros that are gathered at once; 0: no mode is gathered */
+    uint64_t gather_bytes; /* memory of these nonzeros */
+    uint32_t gathered;     /* bit n: mode n has no sorted layout, so its rows are gathered */
+    /* Expected passes over the layout per update of a gathered mode; the exact number depends on
+     * the nonzeros of the rows. */
+    uint64_t gather_passes[SLC_MAX_ORDER];
+    uint64_t range_blocks; /* blocks of the largest range with several rows: least slots */
+    /* Rows whose blocks exceed the ring, and the bytes that one more traversal of them reads. */
+    uint64_t streamed_rows[SLC_MAX_ORDER];
+    uint64_t streamed_bytes[SLC_MAX_ORDER];
+    /* Part of iteration_read_bytes that is read for request.rows.traversals - 1 repeated traversals
+     * of streamed rows. An upper bound, because rows may need fewer traversals. */
+    uint64_t repeated_bytes;
+    /* If modes are gathered: estimated bytes of the missing sorted layouts on the drive, and bytes
+     * that an iteration would read with them; otherwise 0. */
+    uint64_t missing_bytes, sorted_read_bytes;
+};
+
 /* The plan. Every byte count is the size of a memory mapping. */
 struct slc_plan {
     struct slc_plan_request request; /* the request with defaults filled in; io may still be AUTO */
@@ -252,6 +277,7 @@ struct slc_plan {
     struct slc_plan_gpu gpu;
     unsigned mode_order[SLC_MAX_ORDER]; /* order in which CP-ALS updates the modes */
     struct slc_plan_fusion fusion;
+    struct slc_plan_rows rows;
     /* passes per iteration of CP-ALS: N for N modes, N/2 or more if fused; 1 for MTTKRP */
     double passes;
     uint64_t iteration_bytes; /* padded bytes of the blocks of all passes of an iteration */
@@ -272,6 +298,18 @@ static inline uint64_t slc_plan_fused_bytes(const struct slc_plan_fusion *fusion
         bytes += (fusion->modes >> n & 1U) != 0 ? fusion->table_bytes[n] : 0;
     }
     return bytes;
+}
+
+/* Returns the memory of updates of rows from their nonzeros. Saturates at UINT64_MAX. */
+static inline uint64_t slc_plan_rows_bytes(const struct slc_plan_rows *rows)
+{
+    const uint64_t parts[] = {rows->worker_bytes, rows->table_bytes, rows->gather_bytes};
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        sum = parts[i] > UINT64_MAX - sum ? UINT64_MAX : sum + parts[i];
+    }
+    return sum;
 }
 
 /* Checks that `mode_order` is a permutation of the modes 0 .. order - 1. Errors: SLC_ERR_USAGE,

@@ -116,7 +116,7 @@ enum slc_status slc_plan_choose(struct slc_layouts *layouts,
                                 struct slc_error *err)
 {
     const bool many = request->operation == SLC_OP_CPD && request->passes != SLC_PASSES_PLAIN &&
-                      slc_reader_info(layouts->reader[0])->order > 1;
+                      !request->rows.nonzeros && slc_reader_info(layouts->reader[0])->order > 1;
     unsigned layout_count;
     enum slc_status status;
 

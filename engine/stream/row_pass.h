@@ -28,6 +28,18 @@ enum { SLC_ROW_SEGMENT_NNZ = SLC_TILE_NNZ };
 /* Tables of rows and buffers of workers, for all modes of a run. */
 struct slc_row_passes;
 
+/* Sizes of memory, for plans. slc_row_plan_workers sets buffer_nnz, product_nnz and worker_bytes of
+ * plan->rows, from the request, the number of threads and the tensor. slc_row_gather_bytes returns
+ * the bytes of `nnz` gathered nonzeros, and slc_row_table_bytes those of the table of a mode that
+ * is read from the layout `info`, without the gathered nonzeros. All saturate at UINT64_MAX. */
+void slc_row_plan_workers(const struct slc_layout_info *info, struct slc_plan *plan);
+uint64_t slc_row_gather_bytes(unsigned order, uint64_t nnz);
+uint64_t slc_row_table_bytes(const struct slc_layout_info *info, unsigned mode);
+/* Returns true if the nonzeros of a range of a sorted layout are in a single row. */
+bool slc_row_range_single(const struct slc_reader *reader,
+                          unsigned mode,
+                          const struct slc_row_range *range);
+
 /* Allocates the buffers that the plan contains (slc_plan.rows), and makes the table of every mode.
  * If modes have no sorted layout, one pass counts the nonzeros of all their rows. `stream` must
  * have been opened with `plan`; it is borrowed until slc_row_passes_close. A hold-out that drops

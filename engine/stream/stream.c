@@ -366,20 +366,15 @@ static enum slc_status check_ranges(const struct slc_stream *stream,
                                     struct slc_error *err)
 {
     const struct slc_row_ranges *ranges = pass->ranges.ranges;
-    const struct slc_pass_part *part = &pass->ranges.part;
-    uint64_t most = 0;
 
-    SLC_TRY(check_part(part, ranges->count, "ranges", err));
-    for (uint64_t r = part->first; r < (part->end == 0 ? ranges->count : part->end); r++) {
-        most = slc_max_u64(most, ranges->ranges[r].block_count);
-    }
-    if (ranges->block_count != info->block_count || most > stream->slot_count) {
+    if (ranges->block_count != info->block_count || ranges->max_blocks > stream->slot_count) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "a pass over ranges of %" PRIu64 " blocks, with up to %" PRIu64
                         " per range, does not fit a layout of %" PRIu64 " blocks and %u slots",
-                        ranges->block_count, most, info->block_count, stream->slot_count);
+                        ranges->block_count, ranges->max_blocks, info->block_count,
+                        stream->slot_count);
     }
-    return SLC_OK;
+    return check_part(&pass->ranges.part, ranges->count, "ranges", err);
 }
 
 static enum slc_status check_partitions(const struct slc_stream *stream,

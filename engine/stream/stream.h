@@ -139,7 +139,7 @@ struct slc_pass {
          * If `compute` is set, the worker calls only this function, which requests tiles in any
          * order and any number of times (slc_stream_range_tile). Tiles count in the statistics when
          * they are passed to consumer.tile.
-         * Needs: as many slots as the largest range of the part has blocks. */
+         * Needs: at least ranges->max_blocks slots. */
         struct {
             struct slc_tile_consumer consumer;
             const struct slc_row_ranges *ranges; /* made from this layout */
@@ -255,6 +255,9 @@ enum { SLC_HOLDOUT_SCRATCH_BYTES = 1024 * 8 + 64 };
 void slc_stream_hold_out(struct slc_stream *stream,
                          const struct slc_holdout *holdout,
                          void *scratch);
+
+/* Returns true if passes leave held-out nonzeros out. */
+bool slc_stream_drops(const struct slc_stream *stream);
 
 /* Returns the reader of number `layout` of the stream's layouts. The caller of slc_stream_open owns
  * the reader. */

@@ -81,6 +81,11 @@ void slc_stream_hold_out(struct slc_stream *stream,
     }
 }
 
+bool slc_stream_drops(const struct slc_stream *stream)
+{
+    return stream->workers[0].holdout != NULL && stream->workers[0].holdout->drop;
+}
+
 static enum slc_status timed_next_fibers(struct slc_tile_view *tile,
                                          uint32_t max_nnz,
                                          struct slc_fiber_view *fibers,
