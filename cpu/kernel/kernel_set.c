@@ -7,6 +7,7 @@
 #include "cpu/kernel/dense_kernels.h"
 #include "cpu/kernel/group_kernels.h"
 #include "cpu/kernel/panel_widths.h"
+#include "cpu/kernel/row_kernels.h"
 #include "cpu/kernel/set_names.h"
 
 /* Rows are prefetched this number of nonzeros in advance: about 200 ns of work, which is the time
@@ -57,4 +58,5 @@ const struct slc_kernel_set SET_EXPAND(slc_kernels_, SET_NAME) = {
     .add_f64 = add_f64,
     .groups = &SET_EXPAND(slc_group_kernels_, SET_NAME),
     .dense = &SET_EXPAND(slc_dense_kernels_, SET_NAME),
+    .rows = &SET_EXPAND(slc_row_kernels_, SET_NAME),
 };

@@ -81,6 +81,7 @@ struct slc_kernel_set {
     void (*add_f64)(void *sum, const void *part, uint64_t count);
     const struct slc_group_kernels *groups; /* group_kernels.h */
     const struct slc_dense_kernels *dense;  /* dense_kernels.h */
+    const struct slc_row_kernels *rows;     /* row_kernels.h */
 };
 
 extern const struct slc_kernel_set slc_kernels_portable;

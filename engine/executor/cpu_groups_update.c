@@ -56,7 +56,7 @@ static void finish_units(void *context, unsigned number, unsigned workers)
     struct slc_cpu_groups *groups = context;
     const unsigned d = number / groups->threads;
     const struct slc_group_division *division = &groups->division[groups->mode];
-    const struct slc_row_piece *piece = &division->pieces[d];
+    const struct slc_device_rows *piece = &division->pieces[d];
     const uint64_t elements = slc_dense_columns_elements(groups->base.setup.plan->request.rank);
     struct slc_cpu_group *group = &groups->group[d];
     struct slc_cpu_group_worker *worker = &groups->workers[number];

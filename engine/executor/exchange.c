@@ -152,7 +152,7 @@ static unsigned device_after(const struct slc_exchange *exchange, unsigned devic
 
 static uint64_t piece_chunks(const struct slc_exchange *exchange, unsigned device)
 {
-    const struct slc_row_piece *piece = &exchange->job->pieces[device];
+    const struct slc_device_rows *piece = &exchange->job->pieces[device];
     uint64_t rows = 0;
 
     for (uint64_t i = 0; i < piece->count; i++) {
@@ -170,7 +170,7 @@ static struct slc_row_span cursor_advance(const struct slc_exchange *exchange,
                                           uint64_t max_rows)
 {
     for (;;) {
-        const struct slc_row_piece *piece = &exchange->job->pieces[cursor->piece];
+        const struct slc_device_rows *piece = &exchange->job->pieces[cursor->piece];
 
         if (cursor->range == piece->count) {
             if (begun) {

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 /* The rows that one device has written, as ranges in any order. Borrowed. */
-struct slc_row_piece {
+struct slc_device_rows {
     const struct slc_row_span *ranges;
     uint64_t count;
 };
@@ -28,7 +28,8 @@ struct slc_exchange_job {
     /* Each device's copy of the matrix, in the memory of this device (rows_read of base/backend.h).
      * All copies have the same shape. */
     struct slc_matrix *const *copies;
-    const struct slc_row_piece *pieces; /* one per device; rows outside all pieces are unchanged */
+    const struct slc_device_rows
+        *pieces; /* one per device; rows outside all pieces are unchanged */
 };
 
 /* Statistics of one device in an exchange. */

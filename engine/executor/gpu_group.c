@@ -70,8 +70,8 @@ static enum slc_status join_units(struct slc_gpu_group *group, unsigned mode, st
                               err));
     struct slc_row_span *next = group->spans[mode].data;
     for (unsigned d = 0; d < group->count; d++) {
-        const struct slc_row_piece *units = &division->pieces[d];
-        struct slc_row_piece *rows = &group->member[d].rows[mode];
+        const struct slc_device_rows *units = &division->pieces[d];
+        struct slc_device_rows *rows = &group->member[d].rows[mode];
 
         rows->ranges = next;
         for (uint64_t u = 0; u < units->count; u++) {
@@ -282,8 +282,8 @@ static void complete_rows(void *context, unsigned d, unsigned count)
     struct slc_gpu_group *group = context;
     struct slc_gpu_member *member = &group->member[d];
     const bool all_rows = group->plan->request.split == SLC_SPLIT_NNZ;
-    const struct slc_row_piece none = {NULL, 0};
-    const struct slc_row_piece *rows = all_rows ? &member->rows[group->mode] : &none;
+    const struct slc_device_rows none = {NULL, 0};
+    const struct slc_device_rows *rows = all_rows ? &member->rows[group->mode] : &none;
     const uint64_t start_ns = slc_clock_ns();
     enum slc_status status = SLC_OK;
 
@@ -427,7 +427,7 @@ static void read_rows(void *context, unsigned d, unsigned count)
 {
     struct slc_gpu_group *group = context;
     struct slc_gpu_member *member = &group->member[d];
-    const struct slc_row_piece *rows = &member->rows[group->mode];
+    const struct slc_device_rows *rows = &member->rows[group->mode];
 
     (void)count;
     (void)member->device->ops->algebra.output_rows(member->device, rows->ranges, rows->count,

@@ -51,7 +51,7 @@ struct slc_gpu_group_ring {
     unsigned count, mode;
     uint64_t row_bytes;                               /* bytes of a row, for bytes_sent */
     struct slc_device *device[SLC_MAX_DEVICES];       /* opened for the same problem */
-    struct slc_row_piece rows[SLC_MAX_DEVICES];       /* rows that each device updated */
+    struct slc_device_rows rows[SLC_MAX_DEVICES];     /* rows that each device updated */
     struct slc_exchange_stats stats[SLC_MAX_DEVICES]; /* set by the exchange */
 };
 

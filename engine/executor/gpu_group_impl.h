@@ -12,7 +12,7 @@
 struct slc_gpu_member {
     struct slc_device *device;
     /* per mode, the rows that it owns: its units (group_division.h), with adjacent units merged */
-    struct slc_row_piece rows[SLC_MAX_ORDER];
+    struct slc_device_rows rows[SLC_MAX_ORDER];
     struct slc_member_stats stats;
     bool open, begun;
     struct slc_error fault; /* error of the current phase */

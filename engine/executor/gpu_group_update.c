@@ -15,7 +15,7 @@ static void solve_rows(void *context, unsigned d, unsigned count)
     struct slc_gpu_group *group = context;
     struct slc_gpu_member *member = &group->member[d];
     const struct slc_group_division *division = &group->division[group->mode];
-    const struct slc_row_piece *piece = &division->pieces[d];
+    const struct slc_device_rows *piece = &division->pieces[d];
     const struct slc_device_units units = {piece->ranges, (uint32_t)piece->count,
                                            group->unit_rows[group->mode]};
     const uint64_t before = (uint64_t)(piece->ranges - division->units);
@@ -39,7 +39,7 @@ static void receive_rows(void *context, unsigned d, unsigned count)
 {
     struct ring_run *run = context;
     struct slc_gpu_group_ring *ring = run->ring;
-    const struct slc_row_piece *rows = &ring->rows[(d + count - run->step) % count];
+    const struct slc_device_rows *rows = &ring->rows[(d + count - run->step) % count];
     struct slc_device *device = ring->device[d];
     const uint64_t start_ns = slc_clock_ns();
 
@@ -49,7 +49,7 @@ static void receive_rows(void *context, unsigned d, unsigned count)
     ring->stats[d].copy_seconds += slc_seconds_since(start_ns);
 }
 
-static uint64_t rows_of(const struct slc_row_piece *piece)
+static uint64_t rows_of(const struct slc_device_rows *piece)
 {
     uint64_t rows = 0;
 

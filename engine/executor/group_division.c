@@ -200,7 +200,7 @@ static void add_units(struct slc_group_division *division,
                       uint64_t end,
                       uint64_t unit_rows)
 {
-    struct slc_row_piece *piece = &division->pieces[owner];
+    struct slc_device_rows *piece = &division->pieces[owner];
 
     for (uint64_t row = first; row < end; row += unit_rows) {
         const uint64_t at = (uint64_t)(piece->ranges - division->units) + piece->count++;

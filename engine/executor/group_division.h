@@ -23,7 +23,7 @@ struct slc_group_division {
     struct slc_row_span *units;
     uint64_t *ordinal; /* position of each unit in row order */
     /* For each device, its units, and the nonzeros and encoded bytes of its blocks. */
-    struct slc_row_piece pieces[SLC_MAX_DEVICES];
+    struct slc_device_rows pieces[SLC_MAX_DEVICES];
     uint64_t nnz[SLC_MAX_DEVICES];
     uint64_t bytes[SLC_MAX_DEVICES];
 };

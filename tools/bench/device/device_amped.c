@@ -306,7 +306,7 @@ static enum slc_status exchange(struct amped *amped, double *seconds, struct slc
     for (unsigned d = 0; d < amped->count; d++) {
         ring.device[d] = device_of(amped, d);
         ring.rows[d] =
-            (struct slc_row_piece){amped->share[d].spans.data, amped->share[d].span_count};
+            (struct slc_device_rows){amped->share[d].spans.data, amped->share[d].span_count};
     }
     enum slc_status status = slc_gpu_group_exchange(&ring, err);
     *seconds = slc_seconds_since(start_ns);

@@ -27,7 +27,7 @@ struct ring {
     struct slc_backend *backends[DEVICES_MAX];
     struct slc_matrix matrix[DEVICES_MAX];
     struct slc_matrix *copies[DEVICES_MAX];
-    struct slc_row_piece pieces[DEVICES_MAX];
+    struct slc_device_rows pieces[DEVICES_MAX];
     struct slc_row_span *ranges[DEVICES_MAX];
     uint8_t *owner; /* of each row; NOBODY */
     struct slc_exchange_job job;

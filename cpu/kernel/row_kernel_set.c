@@ -1,0 +1,676 @@
+/* Implements the inner loops of row solvers, for one instruction set.
+ *
+ * Nonzeros are processed in groups of as many as a vector has numbers. The inner products of a
+ * group are added up by exchanging halves of vectors, which leaves one number per nonzero in a
+ * vector, so that a division or logarithm serves the whole group. The last group repeats its last
+ * nonzero with the value 0. */
+#include "cpu/kernel/row_kernels.h"
+
+#include "cpu/kernel/set_names.h"
+#include "cpu/kernel/vector_tmpl.h"
+
+#include <math.h>
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum {
+    /* Rows are prefetched this number of nonzeros in advance. */
+    AHEAD = 8,
+    LINE_BYTES = 64,
+    /* Widest sums that stay in registers, in vectors. */
+    FIXED_VECTORS = 4,
+    /* Rows and columns of a tile of normal equations, in numbers and in vectors. */
+    TILE_ROWS = SET_VECTOR_REGISTERS == 32 ? 8 : 4,
+    TILE_VECTORS = 2,
+    /* Numbers of a block of products that stays in the L1 cache. */
+    BLOCK_NUMBERS = 2048,
+    BLOCK_ROWS = BLOCK_NUMBERS / 8
+};
+_Static_assert(8 % LANES == 0 && 8 % TILE_ROWS == 0, "whole vectors and tiles");
+
+typedef double loose_vector __attribute__((vector_size(SET_VECTOR_BYTES), may_alias, aligned(8)));
+typedef float loose_half __attribute__((vector_size(SET_VECTOR_BYTES / 2), may_alias, aligned(4)));
+
+/* Products of rows. */
+
+INLINE uint64_t row_number(const void *rows, bool wide, uint32_t i)
+{
+    return wide ? ((const uint64_t *)rows)[i] : ((const uint32_t *)rows)[i];
+}
+
+INLINE const unsigned char *
+factor_row(const struct slc_row_product_span *span, bool wide, bool f32, unsigned m, uint32_t i)
+{
+    const uint64_t row = row_number(span->rows[m], wide, i);
+
+    return (const unsigned char *)span->factor[m] + row * span->pitch[m] * (f32 ? 4 : 8);
+}
+
+INLINE vector load_row(const unsigned char *row, bool f32, uint32_t j)
+{
+    if (f32) {
+        const loose_half half = *(const loose_half *)(const void *)(row + j * 4U);
+        return __builtin_convertvector(half, vector);
+    }
+    return *(const loose_vector *)(const void *)(row + j * 8U);
+}
+
+/* Multiplies rows that are shorter than a vector of products. */
+static void narrow_products(const struct slc_row_product_span *span)
+{
+    const bool f32 = span->type == SLC_F32;
+
+    for (uint32_t i = 0; i < span->nnz; i++) {
+        double *to = span->products + (uint64_t)i * span->width;
+
+        for (uint32_t r = 0; r < span->width; r++) {
+            to[r] = r >= span->rank ? 0.0 : span->weights != NULL ? span->weights[r] : 1.0;
+        }
+        for (unsigned m = 0; m < span->factor_count; m++) {
+            const unsigned char *row = factor_row(span, span->wide, f32, m, i);
+
+            for (uint32_t r = 0; r < span->rank; r++) {
+                to[r] *= f32 ? (double)((const float *)(const void *)row)[r]
+                             : ((const double *)(const void *)row)[r];
+            }
+        }
+    }
+}
+
+INLINE void prefetch_rows(
+    const struct slc_row_product_span *span, bool wide, bool f32, unsigned count, uint32_t i)
+{
+    const uint32_t bytes = span->width * (f32 ? 4U : 8U);
+
+    for (unsigned m = 0; m < count; m++) {
+        const unsigned char *row = factor_row(span, wide, f32, m, i);
+
+        for (uint32_t line = 0; line < bytes; line += LINE_BYTES) {
+            __builtin_prefetch(row + line);
+        }
+    }
+}
+
+INLINE void
+wide_products(const struct slc_row_product_span *span, bool wide, bool f32, unsigned count)
+{
+    const unsigned char *row[SLC_MAX_ORDER];
+
+    for (uint32_t i = 0; i < span->nnz; i++) {
+        double *to = span->products + (uint64_t)i * span->width;
+
+        if (i + AHEAD < span->nnz) {
+            prefetch_rows(span, wide, f32, count, i + AHEAD);
+        }
+        for (unsigned m = 0; m < count; m++) {
+            row[m] = factor_row(span, wide, f32, m, i);
+        }
+        for (uint32_t j = 0; j < span->width; j += LANES) {
+            vector product = load_row(row[0], f32, j);
+
+            for (unsigned m = 1; m < count; m++) {
+                product *= load_row(row[m], f32, j);
+            }
+            if (span->weights != NULL) {
+                product *= load(span->weights + j);
+            }
+            store(to + j, product);
+        }
+    }
+}
+
+#if SLC_FEW_FORMS
+#define COUNTS(wide, f32) wide_products(span, wide, f32, span->factor_count)
+#else
+#define COUNTS(wide, f32)                                                                          \
+    do {                                                                                           \
+        if (span->factor_count == 2) {                                                             \
+            wide_products(span, wide, f32, 2);                                                     \
+        } else if (span->factor_count == 3) {                                                      \
+            wide_products(span, wide, f32, 3);                                                     \
+        } else {                                                                                   \
+            wide_products(span, wide, f32, span->factor_count);                                    \
+        }                                                                                          \
+    } while (0)
+#endif
+
+static void products(const struct slc_row_product_span *span)
+{
+    const bool f32 = span->type == SLC_F32;
+
+    for (unsigned m = 0; m < span->factor_count; m++) {
+        if (span->pitch[m] < span->width) {
+            narrow_products(span);
+            return;
+        }
+    }
+    if (span->wide) {
+        if (f32) {
+            COUNTS(true, true);
+        } else {
+            COUNTS(true, false);
+        }
+    } else if (f32) {
+        COUNTS(false, true);
+    } else {
+        COUNTS(false, false);
+    }
+}
+
+/* Groups of nonzeros. */
+
+/* Returns the products of nonzero k of a group whose last nonzero is `last`. */
+INLINE const double *group_row(const double *group, uint32_t width, uint32_t k, uint32_t last)
+{
+    return group + (uint64_t)(k < last ? k : last) * width;
+}
+
+/* Returns the sums of the LANES vectors of `part`, which it overwrites. */
+INLINE vector add_lanes(vector part[LANES])
+{
+    UNROLL
+    for (uint32_t i = 0; i < LANES; i += 2) {
+        EXCHANGE(part[i], part[i + 1], LOW_1, HIGH_1);
+        part[i] += part[i + 1];
+    }
+#if SET_VECTOR_BYTES >= 32
+    UNROLL
+    for (uint32_t i = 0; i < LANES; i += 4) {
+        EXCHANGE(part[i], part[i + 2], LOW_2, HIGH_2);
+        part[i] += part[i + 2];
+    }
+#endif
+#if SET_VECTOR_BYTES >= 64
+    EXCHANGE(part[0], part[4], LOW_4, HIGH_4);
+    part[0] += part[4];
+#endif
+    return part[0];
+}
+
+/* Returns the inner products of the rows of a group and x. */
+INLINE vector group_models(const double *group, uint32_t width, uint32_t last, const double *x)
+{
+    vector part[LANES] = {{0}};
+
+    for (uint32_t j = 0; j < width; j += LANES) {
+        const vector right = load(x + j);
+
+        UNROLL
+        for (uint32_t k = 0; k < LANES; k++) {
+            part[k] += load(group_row(group, width, k, last) + j) * right;
+        }
+    }
+    return add_lanes(part);
+}
+
+/* Returns sums[j] plus the rows of a group times `scale`, for the vector at j. */
+INLINE vector group_column(
+    const double *group, uint32_t width, uint32_t last, const double *scale, uint32_t j, vector sum)
+{
+    vector odd = {0};
+
+    UNROLL
+    for (uint32_t k = 0; k < LANES; k += 2) {
+        sum += scale[k] * load(group_row(group, width, k, last) + j);
+        odd += scale[k + 1] * load(group_row(group, width, k + 1, last) + j);
+    }
+    return sum + odd;
+}
+
+INLINE void
+group_combine(const double *group, uint32_t width, uint32_t last, const double *scale, double *sums)
+{
+    for (uint32_t j = 0; j < width; j += LANES) {
+        store(sums + j, group_column(group, width, last, scale, j, load(sums + j)));
+    }
+}
+
+/* Loads the numbers of a group; numbers after `last` are 0. */
+INLINE vector load_group(const double *numbers, uint32_t last)
+{
+    double padded[LANES] __attribute__((aligned(SET_VECTOR_BYTES))) = {0};
+
+    if (last == LANES - 1) {
+        return *(const loose_vector *)(const void *)numbers;
+    }
+    for (uint32_t k = 0; k <= last; k++) {
+        padded[k] = numbers[k];
+    }
+    return load(padded);
+}
+
+/* Stores the numbers of a group. */
+INLINE void store_group(double *to, uint32_t last, vector numbers)
+{
+    double padded[LANES] __attribute__((aligned(SET_VECTOR_BYTES)));
+
+    if (last == LANES - 1) {
+        *(loose_vector *)(void *)to = numbers;
+        return;
+    }
+    store(padded, numbers);
+    for (uint32_t k = 0; k <= last; k++) {
+        to[k] = padded[k];
+    }
+}
+
+/* Returns the larger numbers; `least` for NaN. */
+INLINE vector at_least(vector numbers, vector least)
+{
+    const bits more = numbers > least;
+
+    return (vector)(((bits)numbers & more) | ((bits)least & ~more));
+}
+
+INLINE vector broadcast(double number)
+{
+    return number - (vector){0};
+}
+
+static void
+models(uint32_t nnz, uint32_t width, const double *products_, const double *x, double *to)
+{
+    for (uint32_t i = 0; i < nnz; i += LANES) {
+        const double *group = products_ + (uint64_t)i * width;
+
+        if (nnz - i >= LANES) {
+            *(loose_vector *)(void *)(to + i) = group_models(group, width, LANES - 1, x);
+        } else {
+            store_group(to + i, nnz - i - 1, group_models(group, width, nnz - i - 1, x));
+        }
+    }
+}
+
+static void
+combine(uint32_t nnz, uint32_t width, const double *products_, const double *scale, double *sums)
+{
+    double padded[LANES] __attribute__((aligned(SET_VECTOR_BYTES)));
+
+    for (uint32_t i = 0; i < nnz; i += LANES) {
+        const double *group = products_ + (uint64_t)i * width;
+
+        if (nnz - i >= LANES) {
+            group_combine(group, width, LANES - 1, scale + i, sums);
+        } else {
+            store(padded, load_group(scale + i, nnz - i - 1));
+            group_combine(group, width, nnz - i - 1, padded, sums);
+        }
+    }
+}
+
+/* Poisson log-likelihood. */
+
+/* Computes the scales of a group and stores its models and curvature. */
+INLINE void group_scales(
+    const struct slc_row_poisson_span *span, uint32_t i, uint32_t last, vector model, double *scale)
+{
+    const vector floor = broadcast(span->floor);
+    const vector value = load_group(span->values + i, last);
+    const vector least = at_least(model, floor);
+
+    store(scale, value / least);
+    if (span->curvature != NULL) {
+        store_group(span->curvature + i, last, value / at_least(model * model, floor));
+    }
+    if (span->models != NULL) {
+        store_group(span->models + i, last, model);
+    }
+}
+
+/* Processes the nonzeros if the sums do not fit in registers. */
+static void poisson_any(const struct slc_row_poisson_span *span)
+{
+    const uint32_t nnz = span->nnz, width = span->width;
+    double scale[LANES] __attribute__((aligned(SET_VECTOR_BYTES)));
+
+    for (uint32_t i = 0; i < nnz; i += LANES) {
+        const double *group = span->products + (uint64_t)i * width;
+
+        if (nnz - i >= LANES) {
+            group_scales(span, i, LANES - 1, group_models(group, width, LANES - 1, span->x), scale);
+            group_combine(group, width, LANES - 1, scale, span->phi);
+        } else {
+            const uint32_t last = nnz - i - 1;
+
+            group_scales(span, i, last, group_models(group, width, last, span->x), scale);
+            group_combine(group, width, last, scale, span->phi);
+        }
+    }
+}
+
+/* Adds a group to the sums of a row of `vectors` vectors, in registers. */
+INLINE void group_fixed(const struct slc_row_poisson_span *span,
+                        uint32_t vectors,
+                        uint32_t i,
+                        uint32_t last,
+                        vector sum[FIXED_VECTORS])
+{
+    const uint32_t width = vectors * LANES;
+    const double *group = span->products + (uint64_t)i * width;
+    double scale[LANES] __attribute__((aligned(SET_VECTOR_BYTES)));
+
+    group_scales(span, i, last, group_models(group, width, last, span->x), scale);
+    UNROLL
+    for (uint32_t v = 0; v < vectors; v++) {
+        sum[v] = group_column(group, width, last, scale, v * LANES, sum[v]);
+    }
+}
+
+INLINE void poisson_fixed(const struct slc_row_poisson_span *span, uint32_t vectors)
+{
+    const uint32_t nnz = span->nnz;
+    vector sum[FIXED_VECTORS] = {{0}};
+    uint32_t i = 0;
+
+    for (; i + LANES <= nnz; i += LANES) {
+        group_fixed(span, vectors, i, LANES - 1, sum);
+    }
+    if (i < nnz) {
+        group_fixed(span, vectors, i, nnz - i - 1, sum);
+    }
+    UNROLL
+    for (uint32_t v = 0; v < vectors; v++) {
+        store(span->phi + v * LANES, load(span->phi + v * LANES) + sum[v]);
+    }
+}
+
+static void poisson(const struct slc_row_poisson_span *span)
+{
+    switch (SLC_FEW_FORMS ? 0 : span->width / LANES) {
+#if SET_VECTOR_BYTES == 64
+    case 1:
+        poisson_fixed(span, 1);
+        break;
+    case 3:
+        poisson_fixed(span, 3);
+        break;
+#endif
+#if SET_VECTOR_BYTES >= 32
+    case 2:
+        poisson_fixed(span, 2);
+        break;
+#endif
+    case 4:
+        poisson_fixed(span, 4);
+        break;
+    default:
+        poisson_any(span);
+    }
+}
+
+/* Normal equations. */
+
+/* Adds columns [i, i + TILE_ROWS) of `left`, whose rows have 8 numbers, times `vectors` vectors of
+ * the products at column j. */
+INLINE void normal_tile(uint32_t rows,
+                        uint32_t width,
+                        const double *left,
+                        uint32_t left_pitch,
+                        const double *right,
+                        uint32_t vectors,
+                        double *sums)
+{
+    vector sum[TILE_ROWS][TILE_VECTORS];
+
+    UNROLL
+    for (uint32_t a = 0; a < TILE_ROWS; a++) {
+        UNROLL
+        for (uint32_t b = 0; b < vectors; b++) {
+            sum[a][b] = load(sums + a * width + b * LANES);
+        }
+    }
+    for (uint32_t row = 0; row < rows; row++, left += left_pitch, right += width) {
+        UNROLL
+        for (uint32_t b = 0; b < vectors; b++) {
+            const vector column = load(right + b * LANES);
+
+            UNROLL
+            for (uint32_t a = 0; a < TILE_ROWS; a++) {
+                sum[a][b] += left[a] * column;
+            }
+        }
+    }
+    UNROLL
+    for (uint32_t a = 0; a < TILE_ROWS; a++) {
+        UNROLL
+        for (uint32_t b = 0; b < vectors; b++) {
+            store(sums + a * width + b * LANES, sum[a][b]);
+        }
+    }
+}
+
+/* Copies `rows` x TILE_ROWS products, multiplied by `scale`. */
+INLINE void
+scale_columns(uint32_t rows, uint32_t width, const double *from, const double *scale, double *to)
+{
+    for (uint32_t row = 0; row < rows; row++, from += width, to += TILE_ROWS) {
+        UNROLL
+        for (uint32_t a = 0; a < TILE_ROWS; a++) {
+            to[a] = scale[row] * from[a];
+        }
+    }
+}
+
+static void normal_block(
+    uint32_t rows, uint32_t width, const double *block, const double *scale, double *normal)
+{
+    double scaled[BLOCK_ROWS * TILE_ROWS] __attribute__((aligned(64)));
+
+    for (uint32_t i = 0; i < width; i += TILE_ROWS) {
+        const double *left = block + i;
+        const uint32_t left_pitch = scale == NULL ? width : TILE_ROWS;
+        double *sums = normal + (uint64_t)i * width;
+        uint32_t j = i / LANES * LANES;
+
+        if (scale != NULL) {
+            scale_columns(rows, width, left, scale, scaled);
+            left = scaled;
+        }
+        for (; j + TILE_VECTORS * LANES <= width; j += TILE_VECTORS * LANES) {
+            normal_tile(rows, width, left, left_pitch, block + j, TILE_VECTORS, sums + j);
+        }
+        if (j < width) {
+            normal_tile(rows, width, left, left_pitch, block + j, 1, sums + j);
+        }
+    }
+}
+
+static void add_normal(
+    uint32_t nnz, uint32_t width, const double *products_, const double *scale, double *normal)
+{
+    const uint32_t fitting = BLOCK_NUMBERS / width;
+    const uint32_t rows = fitting < 16 ? 16 : fitting;
+
+    for (uint32_t i = 0; i < nnz; i += rows) {
+        normal_block(nnz - i < rows ? nnz - i : rows, width, products_ + (uint64_t)i * width,
+                     scale == NULL ? NULL : scale + i, normal);
+    }
+}
+
+/* Logarithms. */
+
+/* Returns log(x) for positive normal x, with an error below 1 ulp: x = 2^k (1 + f) with 1 + f from
+ * sqrt(1/2) to sqrt(2), and log(1 + f) = 2 atanh(f / (2 + f)). */
+INLINE vector logarithm(vector x)
+{
+    const int64_t root_half = INT64_C(0x3FE6A09E667F3BCD), one = INT64_C(0x3FF0000000000000);
+    const double ln2_high = 0x1.62e42feep-1, ln2_low = 0x1.a39ef35793c76p-33;
+    const int64_t shifter_bits = INT64_C(0x4330000000000000);
+    typedef uint64_t words __attribute__((vector_size(SET_VECTOR_BYTES), may_alias));
+    const words number = (words)x + (uint64_t)(one - root_half);
+    const words exponent = number >> 52;
+    const vector k = (vector)(exponent | (uint64_t)shifter_bits) - (0x1p52 + 1023.0); /* exact */
+    const vector f = (vector)((number & UINT64_C(0x000FFFFFFFFFFFFF)) + (uint64_t)root_half) - 1.0;
+    const vector s = f / (2.0 + f);
+    const vector z = s * s;
+    vector series = broadcast(2.0 / 21.0);
+
+    UNROLL
+    for (int n = 19; n >= 3; n -= 2) {
+        series = series * z + 2.0 / n;
+    }
+    const vector half = 0.5 * f * f;
+
+    return k * ln2_high - ((half - (s * (half + z * series) + k * ln2_low)) - f);
+}
+
+static double log_sum(uint32_t nnz, const double *values, const double *models_)
+{
+    const vector floor = broadcast(SLC_ROW_LOG_FLOOR);
+    double lanes[LANES] __attribute__((aligned(SET_VECTOR_BYTES)));
+    vector sum = {0};
+    double total = 0.0;
+
+    for (uint32_t i = 0; i < nnz; i += LANES) {
+        const uint32_t last = nnz - i < LANES ? nnz - i - 1 : LANES - 1;
+        const vector model = at_least(load_group(models_ + i, last), floor);
+
+        sum += load_group(values + i, last) * logarithm(model);
+    }
+    store(lanes, sum);
+    for (uint32_t k = 0; k < LANES; k++) {
+        total += lanes[k];
+    }
+    return total;
+}
+
+/* Factorization and substitution of small matrices. */
+
+static uint32_t cholesky(uint32_t rank, uint32_t width, const double *least, double *a)
+{
+    for (uint32_t k = 0; k < rank; k++) {
+        double *top = a + (uint64_t)k * width;
+        const uint32_t first = k / LANES * LANES;
+        const double pivot = top[k];
+
+        if (!(pivot > (least != NULL ? least[k] : 0.0)) || !(pivot <= 0x1.fffffffffffffp+1023)) {
+            return k;
+        }
+        const double inverse = 1.0 / sqrt(pivot);
+
+        for (uint32_t j = first; j < width; j += LANES) {
+            store(top + j, inverse * load(top + j));
+        }
+        top[k] = inverse;
+        for (uint32_t i = k + 1; i < rank; i++) {
+            double *row = a + (uint64_t)i * width;
+            const double factor = top[i];
+
+            for (uint32_t j = i / LANES * LANES; j < width; j += LANES) {
+                store(row + j, load(row + j) - factor * load(top + j));
+            }
+        }
+    }
+    return rank;
+}
+
+static void substitute(uint32_t rank, uint32_t width, const double *u, double *x)
+{
+    for (uint32_t k = 0; k < rank; k++) {
+        const double *row = u + (uint64_t)k * width;
+        const double solved = x[k] * row[k];
+        uint32_t j = k + 1;
+
+        x[k] = solved;
+        for (; j % LANES != 0 && j < rank; j++) {
+            x[j] -= solved * row[j];
+        }
+        for (; j < rank; j += LANES) {
+            store(x + j, load(x + j) - solved * load(row + j));
+        }
+    }
+    for (uint32_t k = rank; k-- > 0;) {
+        const double *row = u + (uint64_t)k * width;
+        double lanes[LANES] __attribute__((aligned(SET_VECTOR_BYTES)));
+        double sum = x[k];
+        vector part = {0};
+        uint32_t j = k + 1;
+
+        for (; j % LANES != 0 && j < rank; j++) {
+            sum -= x[j] * row[j];
+        }
+        for (; j < rank; j += LANES) {
+            part += load(x + j) * load(row + j);
+        }
+        store(lanes, part);
+        for (uint32_t l = 0; l < LANES; l++) {
+            sum -= lanes[l];
+        }
+        x[k] = sum * row[k];
+    }
+}
+
+/* Coordinate descent. */
+
+static void column_inner(uint32_t nnz, const double *e, const double *c, double inner[2])
+{
+    double lanes[2][LANES] __attribute__((aligned(SET_VECTOR_BYTES)));
+    vector mixed[2] = {{0}}, square[2] = {{0}};
+    uint32_t i = 0;
+
+    for (; i + 2 * LANES <= nnz; i += 2 * LANES) {
+        UNROLL
+        for (uint32_t h = 0; h < 2; h++) {
+            const vector column = load(c + i + h * LANES);
+
+            mixed[h] += load(e + i + h * LANES) * column;
+            square[h] += column * column;
+        }
+    }
+    for (; i < nnz; i += LANES) {
+        const uint32_t last = nnz - i < LANES ? nnz - i - 1 : LANES - 1;
+        const vector column = load_group(c + i, last);
+
+        mixed[0] += load_group(e + i, last) * column;
+        square[0] += column * column;
+    }
+    store(lanes[0], mixed[0] + mixed[1]);
+    store(lanes[1], square[0] + square[1]);
+    for (uint32_t which = 0; which < 2; which++) {
+        inner[which] = 0.0;
+        for (uint32_t l = 0; l < LANES; l++) {
+            inner[which] += lanes[which][l];
+        }
+    }
+}
+
+static void column_subtract(uint32_t nnz, double step, const double *c, double *e)
+{
+    uint32_t i = 0;
+
+    for (; i + LANES <= nnz; i += LANES) {
+        store(e + i, load(e + i) - step * load(c + i));
+    }
+    for (; i < nnz; i++) {
+        e[i] -= step * c[i];
+    }
+}
+
+/* Copies products column by column; `pitch` is a multiple of 8. */
+static void
+columns(uint32_t nnz, uint32_t width, const double *products_, uint32_t pitch, double *to)
+{
+    const uint32_t whole = nnz / LANES * LANES;
+
+    transpose(products_, whole, width, width, to, pitch);
+    for (uint32_t i = whole; i < nnz; i++) {
+        for (uint32_t r = 0; r < width; r++) {
+            to[(uint64_t)r * pitch + i] = products_[(uint64_t)i * width + r];
+        }
+    }
+}
+
+const struct slc_row_kernels SET_EXPAND(slc_row_kernels_, SET_NAME) = {
+    .products = products,
+    .poisson = poisson,
+    .models = models,
+    .combine = combine,
+    .normal = add_normal,
+    .log_sum = log_sum,
+    .cholesky = cholesky,
+    .substitute = substitute,
+    .columns = columns,
+    .column_inner = column_inner,
+    .column_subtract = column_subtract,
+};

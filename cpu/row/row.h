@@ -1,0 +1,138 @@
+/* Row solvers that need the nonzeros of a row (base/row_solver.h): Poisson models, completion by
+ * least squares, and other losses on the stored cells. A solver is created once for a rank and a
+ * number of workers, and then updates the modes one after another. All memory is allocated when a
+ * solver is created. m is the model at a nonzero with value v: the inner product of x and the
+ * products of the nonzero.
+ *
+ * Only columns r with `fixed` unset are solved for. A fixed column keeps its x: completion with
+ * biases has components that are ones in all modes but one. */
+#ifndef SLC_CPU_ROW_H
+#define SLC_CPU_ROW_H
+
+#include "base/error/error.h"
+#include "base/memory/limits.h"
+#include "base/row_solver.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum slc_row_method {
+    SLC_ROW_METHOD_MU,     /* Poisson: multiplicative updates [Chi2012] */
+    SLC_ROW_METHOD_PDNR,   /* Poisson: projected damped Newton [Hansen2015] */
+    SLC_ROW_METHOD_ALS,    /* completion: normal equations of each row */
+    SLC_ROW_METHOD_CCD,    /* completion: cyclic coordinate descent */
+    SLC_ROW_METHOD_NEWTON, /* any loss on the stored cells: damped Newton */
+    SLC_ROW_METHODS
+};
+
+/* Statistics of the rows that were updated since `begin`. They do not depend on the number of
+ * workers or the order of rows. */
+struct slc_row_statistics {
+    uint64_t rows;
+    uint64_t traversals; /* of all rows: inner iterations */
+    /* Poisson: rows that did not satisfy the tolerance at their first traversal; other losses: rows
+     * that did not satisfy it at the last */
+    uint64_t unconverged;
+    uint64_t singular; /* rows whose normal equations were singular */
+    /* Poisson: largest violation of the KKT conditions, |min(x, totals - phi)|, over all rows at
+     * their first and at their last traversal. The first is that of the model before the mode was
+     * updated. */
+    double violation_first, violation_last;
+};
+
+/* Options of SLC_ROW_METHOD_MU and SLC_ROW_METHOD_PDNR. The objective of a row is the negative
+ * Poisson log-likelihood of all its cells, x totals - sum of v log(m), without log(v!). Values must
+ * not be negative. x must not be negative. */
+struct slc_row_poisson_options {
+    unsigned inner;   /* most updates of a row */
+    double tolerance; /* a row is solved if its KKT violation is below */
+    double floor;     /* least model value in a division, above 0 */
+    /* MU: an element of the normalized row below zero_tolerance, whose phi exceeded its total in
+     * the previous update, starts at zero_offset more. This releases zeros that satisfy no KKT
+     * condition. The flags of mode n have slc_row_flag_bytes(rank) bytes per row, zero at first;
+     * they are a part of the state of a run. NULL: elements that are zero stay zero. */
+    double zero_tolerance, zero_offset;
+    unsigned char *flags[SLC_MAX_ORDER];
+    /* PDNR */
+    unsigned inner_first; /* most updates of a row in the first outer iteration */
+    double damping;       /* of the first step of a row */
+    double active;        /* elements up to this size are fixed if their gradient is positive */
+};
+
+/* Returns the options of CP-APR without flags: 10 updates (2 by PDNR at first), tolerance 1e-4,
+ * floor 1e-10, zeros below 1e-10 start at 1e-2, damping 1e-5, active 1e-8. */
+struct slc_row_poisson_options slc_row_poisson_defaults(void);
+
+static inline uint64_t slc_row_flag_bytes(uint32_t rank)
+{
+    return ((uint64_t)rank + 7) / 8;
+}
+
+/* Options of SLC_ROW_METHOD_ALS and SLC_ROW_METHOD_CCD, and a part of the options of
+ * SLC_ROW_METHOD_NEWTON. The objective of a row is the loss, the sum of (v - m)^2 for ALS and CCD,
+ * plus the sum of ridge[r] x[r]^2. */
+struct slc_row_cell_options {
+    const double *ridge[SLC_MAX_ORDER];        /* R numbers per mode, at least 0; NULL: zeros */
+    bool ridge_by_count;                       /* multiply `ridge` by the nonzeros of the row */
+    const unsigned char *fixed[SLC_MAX_ORDER]; /* R numbers per mode, not 0: fixed; NULL: none */
+    /* CCD: most sweeps over a row. CCD and Newton: a row is solved if a sweep or step changes no
+     * element by more than tolerance times the largest element. Newton: most steps. */
+    unsigned inner;
+    double tolerance;
+};
+
+/* A loss of a value and a model, for SLC_ROW_METHOD_NEWTON. */
+struct slc_row_loss {
+    const char *name;
+    bool nonnegative; /* x must not be negative */
+    double parameter; /* huber: the residual at which the loss becomes linear, above 0 */
+    /* Computes, for `count` cells, the losses, their first derivatives by m, and positive estimates
+     * of the second derivatives: exact, expected (Fisher scoring), or upper bounds. `first` and
+     * `second` may both be NULL. */
+    void (*evaluate)(const struct slc_row_loss *loss,
+                     uint32_t count,
+                     const double *values,
+                     const double *models,
+                     double *losses,
+                     double *first,
+                     double *second);
+};
+
+enum slc_row_loss_kind {
+    SLC_ROW_LOSS_LS,        /* (v - m)^2 */
+    SLC_ROW_LOSS_POISSON,   /* m - v log(m), x >= 0 */
+    SLC_ROW_LOSS_BERNOULLI, /* log(1 + exp(m)) - v m, v 0 or 1: m is the log-odds */
+    SLC_ROW_LOSS_GAMMA,     /* v / m + log(m), v > 0, x >= 0 */
+    SLC_ROW_LOSS_HUBER,     /* (v - m)^2 up to |v - m| = delta, then 2 delta |v - m| - delta^2 */
+    SLC_ROW_LOSSES
+};
+
+/* Returns a loss [Hong2020]. `parameter` is delta for huber, otherwise unused. In
+ * logarithms and divisions m is at least 1e-10. */
+struct slc_row_loss slc_row_loss(enum slc_row_loss_kind kind, double parameter);
+
+/* The options of one method; the arrays in it are borrowed until the solver is destroyed. */
+struct slc_row_options {
+    enum slc_row_method method;
+    struct slc_row_poisson_options poisson;
+    struct slc_row_cell_options cells;
+    struct slc_row_loss loss;
+};
+
+/* Creates a solver. Ownership: release with slc_row_solver_destroy, which accepts NULL. Errors:
+ * SLC_ERR_USAGE for options out of range, SLC_ERR_MEMORY. */
+enum slc_status slc_row_solver_create(const struct slc_row_options *options,
+                                      uint32_t rank,
+                                      unsigned workers,
+                                      struct slc_row_solver **solver,
+                                      struct slc_error *err) SLC_NODISCARD;
+void slc_row_solver_destroy(struct slc_row_solver *solver);
+/* Returns the bytes that slc_row_solver_create allocates, for memory plans. */
+uint64_t slc_row_solver_memory_bytes(enum slc_row_method method, uint32_t rank, unsigned workers);
+
+/* Functions for solvers made by slc_row_solver_create, while no worker is in the solver. The first
+ * reads the statistics since the last `begin`; the second replaces the tolerance. */
+struct slc_row_statistics slc_row_solver_statistics(const struct slc_row_solver *solver);
+void slc_row_solver_set_tolerance(struct slc_row_solver *solver, double tolerance);
+
+#endif

@@ -1,0 +1,95 @@
+/* State of the solvers of cpu/row/, and the steps that several of them use. */
+#ifndef SLC_CPU_ROW_STATE_H
+#define SLC_CPU_ROW_STATE_H
+
+#include "base/memory/memory.h"
+#include "cpu/kernel/row_kernels.h"
+#include "cpu/row/row.h"
+
+/* Memory of one worker. */
+struct row_worker {
+    struct slc_row_statistics counts;
+    double *scratch; /* row_scratch_numbers, aligned to 64 bytes */
+} __attribute__((aligned(64)));
+
+struct row_state {
+    struct slc_row_solver solver; /* its context is this struct */
+    struct slc_row_options options;
+    const struct slc_row_kernels *kernels;
+    unsigned workers;
+    uint32_t rank, width;
+    struct slc_row_mode mode;
+    double *totals;             /* vector: those of the mode, or zeros */
+    const double *ridge;        /* of the mode; may be NULL */
+    const unsigned char *fixed; /* of the mode; may be NULL */
+    struct row_worker *worker;
+    struct slc_buffer memory;
+};
+
+static inline uint64_t row_square(const struct row_state *state)
+{
+    return (uint64_t)state->width * state->width;
+}
+
+/* Returns the numbers of a worker's scratch: a matrix, a matrix and vectors for singular normal
+ * equations, and the columns of a piece for CCD. */
+uint64_t row_scratch_numbers(enum slc_row_method method, uint32_t rank);
+
+/* Set the functions of a method. */
+void row_set_mu(struct row_state *state);
+void row_set_pdnr(struct row_state *state);
+void row_set_als(struct row_state *state);
+void row_set_ccd(struct row_state *state);
+void row_set_newton(struct row_state *state);
+
+static inline bool row_is_fixed(const struct row_state *state, uint32_t r)
+{
+    return state->fixed != NULL && state->fixed[r] != 0;
+}
+
+/* Returns the ridge of column r for a row with `nnz` nonzeros. */
+static inline double row_ridge(const struct row_state *state, uint32_t r, uint64_t nnz)
+{
+    if (state->ridge == NULL) {
+        return 0.0;
+    }
+    return state->ridge[r] * (state->options.cells.ridge_by_count ? (double)nnz : 1.0);
+}
+
+/* Counts a row that is done. */
+static inline void row_count(struct row_state *state, unsigned worker, const struct slc_row *row)
+{
+    state->worker[worker].counts.rows++;
+    state->worker[worker].counts.traversals += row->traversals;
+}
+
+/* The sums of normal equations: the matrix, and the right side after it. */
+void row_add_normal(const struct row_state *state,
+                    const struct slc_row *row,
+                    const struct slc_row_piece *piece,
+                    double *sums);
+/* Solves the normal equations with the ridge for the columns that are not fixed. If they are
+ * singular, x is the solution with the least norm. */
+void row_solve_normal(struct row_state *state,
+                      unsigned worker,
+                      struct slc_row *row,
+                      const double *sums);
+
+/* Measures of Poisson models (row_poisson.c) and of squared residuals (row_als.c). */
+void row_measure_poisson(void *context,
+                         unsigned worker,
+                         const struct slc_row *row,
+                         const struct slc_row_piece *piece,
+                         double measures[SLC_ROW_MEASURES]);
+void row_measure_squares(void *context,
+                         unsigned worker,
+                         const struct slc_row *row,
+                         const struct slc_row_piece *piece,
+                         double measures[SLC_ROW_MEASURES]);
+/* Records the KKT violation of the current traversal of a row, and returns it. */
+double row_note_violation(struct row_state *state,
+                          unsigned worker,
+                          const struct slc_row *row,
+                          const double *phi);
+
+#endif
