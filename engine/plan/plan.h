@@ -206,8 +206,9 @@ struct slc_plan_fusion {
 /* Updates of rows from their nonzeros (engine/stream/row_pass.h). All zero if no solver needs
  * them. */
 struct slc_plan_rows {
-    uint32_t buffer_nnz;   /* nonzeros that a worker holds decoded */
-    uint32_t product_nnz;  /* nonzeros of which a worker holds the products of factor rows */
+    uint32_t segment_nnz; /* nonzeros of a segment, SLC_ROW_SEGMENT_NNZ */
+    uint32_t buffer_nnz;  /* nonzeros that a worker holds decoded; at least two segments or tiles */
+    uint32_t product_nnz; /* nonzeros of which a worker holds the products of factor rows */
     uint64_t worker_bytes; /* buffers of all workers */
     uint64_t table_bytes;  /* tables of all modes */
     uint64_t gather_nnz;   /* nonzeros that are gathered at once; 0: no mode is gathered */
@@ -217,6 +218,7 @@ struct slc_plan_rows {
      * the nonzeros of the rows. */
     uint64_t gather_passes[SLC_MAX_ORDER];
     uint64_t range_blocks; /* blocks of the largest range with several rows: least slots */
+    uint64_t range_nnz;    /* nonzeros of the largest range with several rows */
     /* Rows whose blocks exceed the ring, and the bytes that one more traversal of them reads. */
     uint64_t streamed_rows[SLC_MAX_ORDER];
     uint64_t streamed_bytes[SLC_MAX_ORDER];

@@ -19,6 +19,8 @@
 /* If there are several intervals of rows, the memory has this many sixteenths of the nonzeros of an
  * interval, because rows rarely fill it. */
 #define GATHER_SIXTEENTHS 17U
+/* Larger buffers of workers get at most this part of the memory that is left. */
+#define BUFFER_PART 4U
 
 /* Sets the members that depend on the ranges of rows of a sorted layout, for one mode. If `slots`
  * is 0, finds the largest range of several rows; otherwise, the rows whose blocks exceed `slots`
@@ -44,6 +46,7 @@ static enum slc_status scan_ranges(const struct slc_layouts *layouts,
 
         if (!slc_row_range_single(reader, mode, range)) {
             plan->rows.range_blocks = slc_max_u64(plan->rows.range_blocks, range->block_count);
+            plan->rows.range_nnz = slc_max_u64(plan->rows.range_nnz, range->nnz);
         } else if (range->block_count <= limit) {
             *most = slc_max_u64(*most, range->block_count);
         } else {
@@ -90,7 +93,7 @@ enum slc_status slc_plan_rows_prepare(const struct slc_layouts *layouts,
     if (!plan->request.rows.nonzeros) {
         return SLC_OK;
     }
-    slc_row_plan_workers(info, plan);
+    slc_row_plan_workers(info, plan, 0);
     for (unsigned n = 0; n < info->order; n++) {
         const struct slc_layout_info *read = slc_reader_info(layouts->reader[plan->mode_layout[n]]);
 
@@ -143,6 +146,22 @@ static double gather_cost(const struct slc_plan *plan,
     return (double)passes * ((cached < store ? store - cached : 0) + DECODE_COST * store);
 }
 
+/* Gives the workers larger buffers, so that a whole range fits if possible, and returns the
+ * additional bytes. */
+static uint64_t
+plan_buffers(const struct slc_layout_info *info, struct slc_plan *plan, uint64_t available)
+{
+    const uint64_t least = plan->rows.worker_bytes;
+
+    for (uint64_t nnz = plan->rows.range_nnz; nnz > 0; nnz /= 2) {
+        slc_row_plan_workers(info, plan, nnz);
+        if (plan->rows.worker_bytes - least <= available / BUFFER_PART) {
+            break;
+        }
+    }
+    return plan->rows.worker_bytes - least;
+}
+
 void slc_plan_rows_gather(const struct slc_layouts *layouts,
                           struct slc_plan *plan,
                           uint64_t available)
@@ -153,6 +172,10 @@ void slc_plan_rows_gather(const struct slc_layouts *layouts,
     uint64_t best = slc_max_u64(most, 1);
     double cost = HUGE_VAL;
 
+    if (!plan->request.rows.nonzeros) {
+        return;
+    }
+    available -= plan_buffers(info, plan, available);
     if (rows->gathered == 0) {
         return;
     }

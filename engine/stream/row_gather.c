@@ -146,7 +146,8 @@ gather_tile(void *context, unsigned number, struct slc_tile_view *tile, struct s
 
     slc_reader_entry(passes->table->reader, tile->block, &entry);
     const uint64_t in_block = tile->ordinal - entry.first_tile;
-    SLC_TRY(slc_row_append_interval(passes, worker, tile, err));
+    slc_row_worker_clear(worker);
+    SLC_TRY(slc_row_append(passes, worker, tile, gather->first_row, gather->end_row, err));
     if (!slc_turns_wait(&passes->turns,
                         gather->tiles_before[position] + in_block - gather->first_tile)) {
         return slc_fail(err, SLC_ERR_INTERRUPTED, "the pass ended before the tile's turn");
@@ -208,8 +209,7 @@ gather_blocks(struct slc_row_passes *passes, uint64_t first, uint64_t end, struc
 
     /* Gathered nonzeros replace those whose products the workers hold. */
     for (unsigned w = 0; w < passes->workers; w++) {
-        slc_row_worker_cut(&passes->worker[w], 0, 0);
-        passes->worker[w].product_arrays = NULL;
+        slc_row_worker_clear(&passes->worker[w]);
     }
     if (first == end) {
         return SLC_OK;
@@ -284,13 +284,14 @@ static void compute_segments(void *context, unsigned worker, unsigned workers)
 {
     struct segments *segments = context;
     struct slc_row_passes *passes = segments->passes;
-    const uint64_t count = slc_div_up_u64(segments->end - segments->begin, SLC_ROW_SEGMENT_NNZ);
+    const uint64_t segment = passes->segment_nnz;
+    const uint64_t count = slc_div_up_u64(segments->end - segments->begin, segment);
 
     (void)workers;
     for (;;) {
         const uint64_t number = atomic_fetch_add(&segments->next, 1);
-        const uint64_t begin = segments->begin + number * SLC_ROW_SEGMENT_NNZ;
-        const uint64_t end = slc_min_u64(begin + SLC_ROW_SEGMENT_NNZ, segments->end);
+        const uint64_t begin = segments->begin + number * segment;
+        const uint64_t end = slc_min_u64(begin + segment, segments->end);
 
         if (number >= count) {
             return;
@@ -500,10 +501,10 @@ static enum slc_status solve_interval(struct slc_row_passes *passes, struct slc_
         uint64_t nnz = counts[row];
 
         end = row + 1;
-        if (nnz > SLC_ROW_SEGMENT_NNZ) {
+        if (nnz > passes->segment_nnz) {
             SLC_TRY(solve_shared(passes, row, begin, err));
         } else {
-            while (end < gather->end_row && counts[end] <= SLC_ROW_SEGMENT_NNZ) {
+            while (end < gather->end_row && counts[end] <= passes->segment_nnz) {
                 nnz += counts[end++];
             }
             SLC_TRY(solve_rows(passes, row, end, begin, err));

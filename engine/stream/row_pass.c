@@ -59,8 +59,9 @@ add_tile(void *context, unsigned number, struct slc_tile_view *tile, struct slc_
     struct slc_row_passes *passes = context;
     struct row_worker *worker = &passes->worker[number];
 
-    slc_row_worker_cut(worker, 0, 0);
-    SLC_TRY(slc_row_append(context, number, tile, err));
+    slc_row_worker_clear(worker);
+    SLC_TRY(slc_row_append(passes, worker, tile, passes->shared->row.index,
+                           passes->shared->row.index + 1, err));
     worker->ahead_end = worker->nnz;
     if (!slc_row_shared_segment(passes, number, &worker->arrays, 0, worker->nnz,
                                 tile->ordinal - passes->first_tile)) {
@@ -142,7 +143,7 @@ static enum slc_status
 solve_ranges(struct slc_row_passes *passes, uint64_t first, uint64_t end, struct slc_error *err)
 {
     struct slc_pass pass = {.kind = SLC_PASS_RANGES,
-                            .ranges = {.consumer = {.tile = slc_row_append, .context = passes},
+                            .ranges = {.consumer = {.tile = slc_row_range_tile, .context = passes},
                                        .ranges = &passes->table->ranges,
                                        .compute = slc_row_range,
                                        .part = {first, end}}};

@@ -2,20 +2,22 @@
  * (SLC_ROW_NONZEROS of base/row_solver.h). All inner iterations of a row run while its nonzeros are
  * in memory, so an update of a mode reads the layout once.
  *
- * Over the layout sorted by the mode, a worker claims a range of rows (engine/stream/row_ranges.h)
- * and computes its rows from a buffer of decoded nonzeros. A row that exceeds the buffer is decoded
- * again in every traversal, from blocks that stay in the ring. A row whose blocks exceed the ring
- * is *streamed*: every traversal reads its blocks, and all workers compute their tiles.
+ * Over the layout sorted by the mode, a worker claims a range of rows (engine/stream/row_ranges.h),
+ * decodes its nonzeros into a buffer, and sorts them by row. If they do not fit, it decodes them
+ * again for several intervals of rows, from blocks that stay in the ring. A row that exceeds the
+ * buffer is decoded in every traversal. A row that is split over several partitions, and whose
+ * blocks exceed the ring, is *streamed*: every traversal reads its blocks, and all workers compute
+ * its tiles.
  *
  * Over any other layout, rows are *gathered*: a pass reads the blocks that may have nonzeros in an
  * interval of rows, and sorts these nonzeros by row. An interval has as many rows as fit in the
  * planned memory. A row that does not fit is gathered in several passes per traversal.
  *
  * Bits: the sums of a row are the sums of its segments, each computed from 0, added in key order. A
- * segment is the nonzeros of the row in one tile of the sorted layout or, over any other layout,
- * SLC_ROW_SEGMENT_NNZ consecutive nonzeros of the row in key order. The solver adds the pieces of a
- * segment one after the other. Therefore the bits of a row depend only on the layout, not on
- * threads, I/O method, block size or budget. */
+ * segment is SLC_ROW_SEGMENT_NNZ consecutive nonzeros of the row or, if the row has all nonzeros of
+ * a range of a sorted layout, its nonzeros in one tile. The solver adds the pieces of a segment one
+ * after the other. Therefore the bits of a row depend only on the layout, not on threads, I/O
+ * method, block size or budget. */
 #ifndef SLC_ENGINE_ROW_PASS_H
 #define SLC_ENGINE_ROW_PASS_H
 
@@ -28,11 +30,14 @@ enum { SLC_ROW_SEGMENT_NNZ = SLC_TILE_NNZ };
 /* Tables of rows and buffers of workers, for all modes of a run. */
 struct slc_row_passes;
 
-/* Sizes of memory, for plans. slc_row_plan_workers sets buffer_nnz, product_nnz and worker_bytes of
- * plan->rows, from the request, the number of threads and the tensor. slc_row_gather_bytes returns
- * the bytes of `nnz` gathered nonzeros, and slc_row_table_bytes those of the table of a mode that
- * is read from the layout `info`, without the gathered nonzeros. All saturate at UINT64_MAX. */
-void slc_row_plan_workers(const struct slc_layout_info *info, struct slc_plan *plan);
+/* Sizes of memory, for plans. slc_row_plan_workers sets buffer_nnz, at least the argument,
+ * segment_nnz, product_nnz and worker_bytes of plan->rows, from the request, the number of threads
+ * and the tensor. slc_row_gather_bytes returns the bytes of `nnz` gathered nonzeros, and
+ * slc_row_table_bytes those of the table of a mode that is read from the layout `info`, without the
+ * gathered nonzeros. All saturate at UINT64_MAX. */
+void slc_row_plan_workers(const struct slc_layout_info *info,
+                          struct slc_plan *plan,
+                          uint64_t buffer_nnz);
 uint64_t slc_row_gather_bytes(unsigned order, uint64_t nnz);
 uint64_t slc_row_table_bytes(const struct slc_layout_info *info, unsigned mode);
 /* Returns true if the nonzeros of a range of a sorted layout are in a single row. */

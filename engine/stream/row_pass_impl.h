@@ -14,17 +14,11 @@
 /* Kernels may read this many bytes after the end of an array. */
 #define SLC_ROW_SLACK_BYTES UINT64_C(64)
 
-/* Decoded nonzeros. coords[m] is not used for the mode that is updated, except while rows are
- * gathered. */
+/* Decoded nonzeros. coords[m] of the mode that is updated may be NULL. */
 struct row_arrays {
     uint32_t *coords[SLC_MAX_ORDER];
     double *values;
-};
-
-/* A segment: the nonzeros of one row in one tile. It ends where the next run begins. */
-struct row_run {
-    uint32_t row;
-    uint32_t begin;
+    const uint32_t *order; /* the place of each nonzero in the arrays; NULL: its number */
 };
 
 /* A row that is being solved, and the result of the current traversal. */
@@ -50,26 +44,32 @@ typedef enum slc_status row_traverse_fn(struct slc_row_passes *passes,
 
 /* Buffers and state of one worker. Arrays begin at multiples of 64 bytes. */
 struct row_worker {
-    /* The nonzeros of some tiles in key order, and their segments; runs[run_count].begin is nnz. */
+    /* The nonzeros of some tiles in key order, with their rows. */
     struct row_arrays arrays;
-    struct row_run *runs;
-    uint32_t nnz, run_count;
-    uint32_t *spare[SLC_MAX_ORDER]; /* the arrays of coordinates, without modes */
-    double *products;               /* product_nnz x width */
-    /* The nonzeros whose products are in `products`; NULL: none. */
+    uint32_t nnz;
+    /* Memory for orders of the nonzeros, or for the ends of tiles. */
+    uint32_t *order[2];
+    uint32_t *spare[SLC_MAX_ORDER];  /* arrays of coordinates, without modes */
+    uint32_t *window[SLC_MAX_ORDER]; /* coordinates of nonzeros that are brought into order */
+    double *window_values;
+    double *products; /* product_nnz x width */
+    /* The nonzeros whose products are in `products`, and their values; NULL: none. */
     const struct row_arrays *product_arrays;
     uint64_t product_begin, product_end;
+    const double *product_values;
     /* End of the nonzeros that the worker computes next, so that their products may be kept. */
     uint64_t ahead_end;
     double *sums;  /* of a segment */
     double *total; /* of a row */
     double *x, *memory;
     uint64_t rows, traversals, most;
-    uint64_t padding[8]; /* keeps two workers on different cache lines */
+    struct row_filter *filter; /* of the range that the worker computes */
+    uint64_t padding[8];       /* keeps two workers on different cache lines */
 };
 
 /* How a range of rows is computed. */
 struct row_streaming {
+    bool single;  /* all nonzeros are in one row; a segment is a tile */
     bool used;    /* by all workers together, with a pass over its blocks per traversal */
     bool reads;   /* such a pass reads the drive, because some blocks are not cached */
     uint64_t nnz; /* nonzeros of the row */
@@ -114,7 +114,7 @@ struct row_gathering {
 struct slc_row_passes {
     struct slc_stream *stream;
     unsigned order, workers;
-    uint32_t rank, width, piece_nnz, buffer_nnz, product_nnz;
+    uint32_t rank, width, piece_nnz, buffer_nnz, product_nnz, segment_nnz;
     uint64_t sum_count, memory_count;
     struct row_table tables[SLC_MAX_ORDER];
     struct slc_buffer buffer; /* buffers of the workers */
@@ -167,21 +167,24 @@ void slc_row_sizes(const struct slc_plan *plan, struct slc_row_passes *passes);
 uint64_t
 slc_row_worker_place(const struct slc_row_passes *passes, struct row_worker *worker, char *at);
 void slc_row_worker_begin(const struct slc_row_passes *passes, struct row_worker *worker);
-/* Discards the nonzeros of the buffer from number `nnz` on, which begins the run `run_count`. */
-void slc_row_worker_cut(struct row_worker *worker, uint32_t nnz, uint32_t run_count);
-/* Tile consumers: append all nonzeros of a tile to the worker's buffer, which has space. The second
- * function is for tiles that do not count in the statistics of the stream. */
-enum slc_status
-slc_row_append(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err);
-enum slc_status slc_row_append_again(void *context,
-                                     unsigned worker,
-                                     struct slc_tile_view *tile,
-                                     struct slc_error *err);
-/* Appends the nonzeros in the rows first_row .. end_row - 1, with their rows instead of runs. */
-enum slc_status slc_row_append_interval(const struct slc_row_passes *passes,
-                                        struct row_worker *worker,
-                                        struct slc_tile_view *tile,
-                                        struct slc_error *err);
+void slc_row_worker_clear(struct row_worker *worker);
+/* Discards the first `count` nonzeros of the buffer. */
+void slc_row_worker_drop(const struct slc_row_passes *passes,
+                         struct row_worker *worker,
+                         uint32_t count);
+/* Appends the nonzeros of a tile in the rows first .. end - 1 to the worker's buffer. Errors: those
+ * of decoding; SLC_ERR_DAMAGED if there are more nonzeros than fit, and more than were counted. */
+enum slc_status slc_row_append(const struct slc_row_passes *passes,
+                               struct row_worker *worker,
+                               struct slc_tile_view *tile,
+                               uint64_t first,
+                               uint64_t end,
+                               struct slc_error *err);
+/* Orders the nonzeros of the buffer, all in the rows first .. end - 1, by row and key. */
+void slc_row_sort(const struct slc_row_passes *passes,
+                  struct row_worker *worker,
+                  uint64_t first,
+                  uint64_t end);
 
 /* row_solve.c. slc_row_solve updates or measures a row of `nnz` nonzeros, and adds its measures to
  * `measures`. Errors: those of `traverse`; SLC_ERR_NUMERIC; SLC_ERR_INTERRUPTED. */
@@ -210,7 +213,12 @@ bool slc_row_shared_segment(struct slc_row_passes *passes,
 /* Fails with SLC_ERR_INTERRUPTED if a stop is requested. */
 enum slc_status slc_row_check_stop(const struct slc_row_passes *passes, struct slc_error *err);
 
-/* row_range.c. Computes the rows of a range; `context` is the struct slc_row_passes. */
+/* row_range.c. slc_row_range computes the rows of a range; `context` is the struct slc_row_passes.
+ * slc_row_range_tile is the consumer of its tiles. */
+enum slc_status slc_row_range_tile(void *context,
+                                   unsigned worker,
+                                   struct slc_tile_view *tile,
+                                   struct slc_error *err);
 enum slc_status
 slc_row_range(void *context, unsigned worker, uint64_t range, struct slc_error *err);
 

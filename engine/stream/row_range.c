@@ -1,15 +1,24 @@
-/* Computes the rows of a range of a sorted layout: decodes its tiles in order, and computes
- * complete rows from the buffer of a worker. */
+/* Computes the rows of a range of a sorted layout.
+ *
+ * Within a partition, nonzeros are in key order, which is not row order. A worker therefore decodes
+ * the nonzeros of a range and sorts them by row. If the range has more nonzeros than fit in its
+ * buffer, it counts the nonzeros of intervals of rows, and decodes the range once per interval that
+ * fits. */
 #include "engine/stream/row_pass_impl.h"
 
 #include "base/memory/checked.h"
 
 #include <string.h>
 
-/* Place of a tile in a layout. */
-struct tile_place {
-    uint64_t block;
-    uint32_t tile;
+/* Intervals of rows whose nonzeros are counted at once. */
+enum { BUCKETS = 1024 };
+
+/* What happens to the tiles of a range: their nonzeros in the rows first .. end - 1 are appended to
+ * the buffer, or counted per `step` rows. */
+struct row_filter {
+    uint64_t first, end;
+    uint64_t step; /* 0: append */
+    uint64_t counts[BUCKETS];
 };
 
 /* A range of rows that one worker computes. */
@@ -17,213 +26,313 @@ struct range_state {
     struct slc_row_passes *passes;
     unsigned number; /* of the worker */
     struct row_worker *worker;
-    uint64_t range;
-    struct tile_place last; /* the last tile that was appended */
-    uint64_t next_row;      /* all rows before are done */
-    uint32_t first_run;     /* the runs of the buffer before are done */
-    /* The row of the last run, and the tile in which it begins. */
-    uint64_t tail_row;
-    struct tile_place tail;
-    /* A row that exceeds the buffer, and its tiles so far. */
-    bool has_long;
-    uint64_t long_row, long_nnz;
-    struct tile_place long_first, long_last;
+    uint64_t number_of_range;
+    const struct slc_row_range *range;
+    double *measures;
+    uint64_t next_row; /* all rows before are done */
+    struct row_filter filter;
 };
 
-static double *range_measures(const struct range_state *state)
+/* Adds the nonzeros of a tile to the counts of the filter. */
+static enum slc_status count_tile(const struct slc_row_passes *passes,
+                                  struct row_filter *filter,
+                                  struct slc_tile_view *tile,
+                                  struct slc_error *err)
 {
-    return state->passes->table->measures[state->range];
-}
+    const uint64_t corner = tile->corner[passes->mode];
+    struct slc_chunk_view chunk;
 
-static enum slc_status traverse_runs(struct slc_row_passes *passes,
-                                     unsigned worker,
-                                     struct row_job *job,
-                                     void *how,
-                                     struct slc_error *err)
-{
-    const struct row_run *run = how;
+    for (;;) {
+        SLC_TRY(tile->next(tile, SLC_ROW_PIECE, &chunk, err));
+        if (chunk.nnz == 0) {
+            return SLC_OK;
+        }
+        for (uint32_t i = 0; i < chunk.nnz; i++) {
+            const uint64_t row = corner + chunk.offset[passes->mode][i];
 
-    (void)err;
-    for (uint64_t done = 0; done < job->row.nnz; run++) {
-        slc_row_segment(passes, worker, job, job->arrays, run->begin, run[1].begin);
-        done += run[1].begin - run->begin;
+            if (row >= filter->first && row < filter->end) {
+                filter->counts[(row - filter->first) / filter->step]++;
+            }
+        }
     }
-    return SLC_OK;
 }
 
-/* Decodes the tiles of the long row again. `how` is the state of the range. */
-static enum slc_status traverse_tiles(struct slc_row_passes *passes,
-                                      unsigned number,
-                                      struct row_job *job,
-                                      void *how,
-                                      struct slc_error *err)
+static enum slc_status
+filter_tile(void *context, unsigned number, struct slc_tile_view *tile, struct slc_error *err)
 {
-    const struct range_state *state = how;
-    struct row_worker *worker = state->worker;
-    const uint32_t nnz = worker->nnz, runs = worker->run_count;
+    const struct slc_row_passes *passes = context;
+    struct row_worker *worker = &passes->worker[number];
+    struct row_filter *filter = worker->filter;
+
+    return filter->step > 0 ? count_tile(passes, filter, tile, err)
+                            : slc_row_append(passes, worker, tile, filter->first, filter->end, err);
+}
+
+enum slc_status slc_row_range_tile(void *context,
+                                   unsigned worker,
+                                   struct slc_tile_view *tile,
+                                   struct slc_error *err)
+{
+    return filter_tile(context, worker, tile, err);
+}
+
+typedef enum slc_status
+tile_done_fn(struct range_state *state, struct row_job *job, struct slc_error *err);
+
+/* Passes all tiles of the range through the filter, and calls `done`, which may be NULL, after each
+ * tile. Only the first visit of the tiles counts in the statistics of the stream. */
+static enum slc_status visit_tiles(struct range_state *state,
+                                   bool first_visit,
+                                   tile_done_fn *done,
+                                   struct row_job *job,
+                                   struct slc_error *err)
+{
+    const struct slc_row_passes *passes = state->passes;
+    const struct slc_row_range *range = state->range;
+    slc_tile_fn *fn = first_visit ? slc_row_range_tile : filter_tile;
     struct slc_block_entry entry;
 
-    for (uint64_t b = state->long_first.block; b <= state->long_last.block; b++) {
+    for (uint64_t b = range->first_block; b < range->first_block + range->block_count; b++) {
         slc_reader_entry(passes->table->reader, b, &entry);
-        const uint32_t first = b == state->long_first.block ? state->long_first.tile : 0;
-        const uint32_t end =
-            b == state->long_last.block ? state->long_last.tile + 1 : entry.tile_count;
-
-        for (uint32_t t = first; t < end; t++) {
-            SLC_TRY(slc_stream_range_tile(passes->stream, number, state->range, b, t,
-                                          slc_row_append_again, err));
-            for (uint32_t r = runs; r < worker->run_count; r++) {
-                if (worker->runs[r].row == job->row.index) {
-                    worker->ahead_end = worker->runs[r + 1].begin;
-                    slc_row_segment(passes, number, job, &worker->arrays, worker->runs[r].begin,
-                                    worker->runs[r + 1].begin);
-                }
+        for (uint32_t t = 0; t < entry.tile_count; t++) {
+            SLC_TRY(slc_stream_range_tile(passes->stream, state->number, state->number_of_range, b,
+                                          t, fn, err));
+            if (done != NULL) {
+                SLC_TRY(done(state, job, err));
             }
-            slc_row_worker_cut(worker, nnz, runs);
         }
     }
     return SLC_OK;
 }
 
-/* Computes the rows without nonzeros from state->next_row to `end` - 1. */
+/* Computes the rows from state->next_row to `end` - 1, which have no nonzeros. */
 static enum slc_status solve_empty(struct range_state *state, uint64_t end, struct slc_error *err)
 {
     for (; state->next_row < end; state->next_row++) {
         struct row_job job = {.row = {.index = state->next_row}};
 
-        SLC_TRY(slc_row_solve(state->passes, state->number, &job, NULL, NULL, range_measures(state),
-                              err));
+        SLC_TRY(
+            slc_row_solve(state->passes, state->number, &job, NULL, NULL, state->measures, err));
     }
     return SLC_OK;
 }
 
-/* Computes the rows of the runs of the buffer before run `end`. */
-static enum slc_status solve_runs(struct range_state *state, uint32_t end, struct slc_error *err)
+/* Traverses a row whose nonzeros are in memory. */
+static enum slc_status traverse_segments(struct slc_row_passes *passes,
+                                         unsigned worker,
+                                         struct row_job *job,
+                                         void *how,
+                                         struct slc_error *err)
 {
-    struct row_run *runs = state->worker->runs;
+    const uint64_t end = job->begin + job->row.nnz;
 
-    state->worker->ahead_end = runs[end].begin;
-    while (state->first_run < end) {
-        struct row_run *first = &runs[state->first_run];
-        struct row_run *next = first + 1;
-
-        while (next < runs + end && next->row == first->row) {
-            next++;
-        }
-        struct row_job job = {.row = {.index = first->row, .nnz = next->begin - first->begin},
-                              .arrays = &state->worker->arrays,
-                              .begin = first->begin,
-                              .single = next == first + 1};
-
-        SLC_TRY(solve_empty(state, first->row, err));
-        SLC_TRY(slc_row_solve(state->passes, state->number, &job, traverse_runs, first,
-                              range_measures(state), err));
-        state->next_row = first->row + UINT64_C(1);
-        state->first_run = (uint32_t)(next - runs);
+    (void)how;
+    (void)err;
+    for (uint64_t at = job->begin; at < end; at += passes->segment_nnz) {
+        slc_row_segment(passes, worker, job, job->arrays, at,
+                        slc_min_u64(at + passes->segment_nnz, end));
     }
     return SLC_OK;
 }
 
-static enum slc_status solve_long(struct range_state *state, struct slc_error *err)
-{
-    struct row_job job = {.row = {.index = state->long_row, .nnz = state->long_nnz}};
-
-    state->has_long = false;
-    SLC_TRY(solve_empty(state, state->long_row, err));
-    state->next_row = state->long_row + 1;
-    return slc_row_solve(state->passes, state->number, &job, traverse_tiles, state,
-                         range_measures(state), err);
-}
-
-/* Moves the nonzeros from run `first` on to the begin of the buffer. */
-static void move_to_front(const struct range_state *state, uint32_t first)
-{
-    const struct slc_row_passes *passes = state->passes;
-    struct row_worker *worker = state->worker;
-    const uint32_t begin = worker->runs[first].begin;
-    const uint32_t nnz = worker->nnz - begin, runs = worker->run_count - first;
-
-    for (unsigned m = 0; m < passes->order; m++) {
-        uint32_t *coords = worker->arrays.coords[m];
-
-        if (m != passes->mode) {
-            memmove(coords, coords + begin, nnz * sizeof *coords);
-        }
-    }
-    memmove(worker->arrays.values, worker->arrays.values + begin, nnz * sizeof(double));
-    for (uint32_t r = 0; r < runs; r++) {
-        worker->runs[r] = worker->runs[first + r];
-        worker->runs[r].begin -= begin;
-    }
-    worker->product_arrays = NULL;
-    slc_row_worker_cut(worker, nnz, runs);
-}
-
-/* Makes space for `nnz` nonzeros in the buffer: computes the complete rows. If the last row, which
- * may be incomplete, leaves too little space, it becomes the long row. */
-static enum slc_status make_space(struct range_state *state, uint64_t nnz, struct slc_error *err)
-{
-    struct row_worker *worker = state->worker;
-    uint32_t last = worker->run_count;
-
-    if (worker->nnz + nnz <= state->passes->buffer_nnz) {
-        return SLC_OK;
-    }
-    while (last > state->first_run && worker->runs[last - 1].row == state->tail_row) {
-        last--;
-    }
-    SLC_TRY(solve_runs(state, last, err));
-    move_to_front(state, last);
-    state->first_run = 0;
-    if (worker->nnz + nnz > state->passes->buffer_nnz) {
-        state->has_long = true;
-        state->long_row = state->tail_row;
-        state->long_nnz = worker->nnz;
-        state->long_first = state->tail;
-        state->long_last = state->last;
-        slc_row_worker_cut(worker, 0, 0);
-    }
-    return SLC_OK;
-}
-
-/* Continues the long row with the first nonzeros of the last tile, with which the buffer begins.
- * Solves the row if it ends in or before this tile. */
-static enum slc_status continue_long(struct range_state *state, struct slc_error *err)
-{
-    struct row_worker *worker = state->worker;
-
-    if (worker->run_count > 0 && worker->runs[0].row == state->long_row) {
-        state->long_nnz += worker->runs[1].begin;
-        state->long_last = state->last;
-        state->first_run = 1;
-    }
-    if (worker->run_count > state->first_run) {
-        return solve_long(state, err);
-    }
-    slc_row_worker_cut(worker, 0, 0);
-    state->first_run = 0;
-    return SLC_OK;
-}
-
-/* Appends a tile to the buffer. */
-static enum slc_status
-add_tile(struct range_state *state, uint64_t block, uint32_t tile, struct slc_error *err)
+/* Computes the rows first .. end - 1, whose nonzeros fit in the buffer. */
+static enum slc_status solve_interval(struct range_state *state,
+                                      bool first_visit,
+                                      uint64_t first,
+                                      uint64_t end,
+                                      struct slc_error *err)
 {
     struct slc_row_passes *passes = state->passes;
-    const struct row_worker *worker = state->worker;
+    struct row_worker *worker = state->worker;
+    const struct row_arrays *arrays = &worker->arrays;
+    const uint32_t *rows = arrays->coords[passes->mode];
 
-    SLC_TRY(slc_stream_range_tile(passes->stream, state->number, state->range, block, tile,
-                                  slc_row_append, err));
-    state->last = (struct tile_place){block, tile};
-    if (state->has_long) {
-        SLC_TRY(continue_long(state, err));
+    slc_row_worker_clear(worker);
+    state->filter = (struct row_filter){.first = first, .end = end};
+    SLC_TRY(visit_tiles(state, first_visit, NULL, NULL, err));
+    slc_row_sort(passes, worker, first, end);
+    worker->ahead_end = worker->nnz;
+    for (uint32_t begin = 0, next; begin < worker->nnz; begin = next) {
+        const uint32_t row = rows[arrays->order != NULL ? arrays->order[begin] : begin];
+
+        next = begin + 1;
+        while (next < worker->nnz &&
+               rows[arrays->order != NULL ? arrays->order[next] : next] == row) {
+            next++;
+        }
+        struct row_job job = {.row = {.index = row, .nnz = next - begin},
+                              .arrays = arrays,
+                              .begin = begin,
+                              .single = next - begin <= passes->segment_nnz};
+        SLC_TRY(solve_empty(state, row, err));
+        SLC_TRY(slc_row_solve(passes, state->number, &job, traverse_segments, NULL, state->measures,
+                              err));
+        state->next_row = row + UINT64_C(1);
     }
-    if (worker->run_count > state->first_run &&
-        worker->runs[worker->run_count - 1].row != state->tail_row) {
-        state->tail_row = worker->runs[worker->run_count - 1].row;
-        state->tail = state->last;
+    return solve_empty(state, end, err);
+}
+
+/* Chooses the rows from `first` on whose nonzeros fit in the buffer; *end gets their end. If the
+ * first row does not fit, *end is first + 1, and *row_nnz gets its nonzeros, otherwise 0. */
+static enum slc_status choose_interval(struct range_state *state,
+                                       uint64_t first,
+                                       uint64_t *end,
+                                       uint64_t *row_nnz,
+                                       struct slc_error *err)
+{
+    struct row_filter *filter = &state->filter;
+    uint64_t to = state->range->end_row;
+
+    for (;;) {
+        const uint64_t step = slc_div_up_u64(to - first, BUCKETS);
+        uint64_t nnz = 0;
+
+        *filter = (struct row_filter){.first = first, .end = to, .step = step};
+        SLC_TRY(visit_tiles(state, false, NULL, NULL, err));
+        *row_nnz = 0;
+        *end = first;
+        for (unsigned k = 0; *end < to && nnz + filter->counts[k] <= state->passes->buffer_nnz;
+             k++) {
+            nnz += filter->counts[k];
+            *end = slc_min_u64(*end + step, to);
+        }
+        if (*end > first) {
+            return SLC_OK;
+        }
+        if (step == 1) {
+            *row_nnz = filter->counts[0];
+            *end = first + 1;
+            return SLC_OK;
+        }
+        to = slc_min_u64(first + step, to);
+    }
+}
+
+/* Adds the complete segments in the buffer to the job. */
+static enum slc_status
+add_segments(struct range_state *state, struct row_job *job, struct slc_error *err)
+{
+    struct slc_row_passes *passes = state->passes;
+
+    (void)err;
+    while (state->worker->nnz >= passes->segment_nnz) {
+        state->worker->ahead_end = passes->segment_nnz;
+        slc_row_segment(passes, state->number, job, &state->worker->arrays, 0, passes->segment_nnz);
+        slc_row_worker_drop(passes, state->worker, passes->segment_nnz);
     }
     return SLC_OK;
+}
+
+/* Adds the tile in the buffer, a segment of a row that has all nonzeros of the range. */
+static enum slc_status
+add_tile(struct range_state *state, struct row_job *job, struct slc_error *err)
+{
+    (void)err;
+    state->worker->ahead_end = state->worker->nnz;
+    if (state->worker->nnz > 0) {
+        slc_row_segment(state->passes, state->number, job, &state->worker->arrays, 0,
+                        state->worker->nnz);
+    }
+    slc_row_worker_clear(state->worker);
+    return SLC_OK;
+}
+
+/* Traverses a row that does not fit in the buffer. `how` is the state of the range. */
+static enum slc_status traverse_tiles(struct slc_row_passes *passes,
+                                      unsigned worker,
+                                      struct row_job *job,
+                                      void *how,
+                                      struct slc_error *err)
+{
+    struct range_state *state = how;
+    const uint64_t row = job->row.index;
+    const bool single = passes->table->streamed[state->number_of_range].single;
+
+    slc_row_worker_clear(state->worker);
+    state->filter = (struct row_filter){.first = row, .end = row + 1};
+    SLC_TRY(visit_tiles(state, false, single ? add_tile : add_segments, job, err));
+    if (state->worker->nnz > 0) {
+        state->worker->ahead_end = state->worker->nnz;
+        slc_row_segment(passes, worker, job, &state->worker->arrays, 0, state->worker->nnz);
+    }
+    return SLC_OK;
+}
+
+/* Solves a row of `nnz` nonzeros that does not fit in the buffer. */
+static enum slc_status
+solve_long(struct range_state *state, uint64_t row, uint64_t nnz, struct slc_error *err)
+{
+    struct row_job job = {.row = {.index = row, .nnz = nnz}};
+
+    SLC_TRY(solve_empty(state, row, err));
+    state->next_row = row + 1;
+    return slc_row_solve(state->passes, state->number, &job, traverse_tiles, state, state->measures,
+                         err);
+}
+
+/* Records the end of a tile in the buffer. */
+static enum slc_status
+end_tile(struct range_state *state, struct row_job *job, struct slc_error *err)
+{
+    struct row_worker *worker = state->worker;
+    const uint64_t tiles = job->begin; /* so far */
+
+    (void)err;
+    if (worker->nnz > (tiles > 0 ? worker->order[0][tiles - 1] : 0)) {
+        worker->order[0][job->begin++] = worker->nnz;
+    }
+    return SLC_OK;
+}
+
+/* Traverses a row whose tiles are in the buffer. `how` is the state of the range. */
+static enum slc_status traverse_buffer(struct slc_row_passes *passes,
+                                       unsigned number,
+                                       struct row_job *job,
+                                       void *how,
+                                       struct slc_error *err)
+{
+    const struct row_worker *worker = &passes->worker[number];
+    uint32_t begin = 0;
+
+    (void)how;
+    (void)err;
+    for (const uint32_t *end = worker->order[0]; begin < worker->nnz; begin = *end++) {
+        slc_row_segment(passes, number, job, &worker->arrays, begin, *end);
+    }
+    return SLC_OK;
+}
+
+static bool has_one_tile(const struct range_state *state)
+{
+    struct slc_block_entry entry;
+
+    slc_reader_entry(state->passes->table->reader, state->range->first_block, &entry);
+    return state->range->block_count == 1 && entry.tile_count == 1;
+}
+
+/* Computes a range with nonzeros in a single row, of which every tile is a segment. */
+static enum slc_status solve_single(struct range_state *state, uint64_t row, struct slc_error *err)
+{
+    struct slc_row_passes *passes = state->passes;
+    struct row_worker *worker = state->worker;
+    struct row_job tiles = {.begin = 0};
+
+    if (state->range->nnz > passes->buffer_nnz) {
+        SLC_TRY(solve_long(state, row, passes->table->streamed[state->number_of_range].nnz, err));
+        return solve_empty(state, state->range->end_row, err);
+    }
+    slc_row_worker_clear(worker);
+    state->filter = (struct row_filter){.first = row, .end = row + 1};
+    SLC_TRY(visit_tiles(state, true, end_tile, &tiles, err));
+    worker->ahead_end = worker->nnz;
+    struct row_job job = {.row = {.index = row, .nnz = worker->nnz},
+                          .arrays = &worker->arrays,
+                          .single = has_one_tile(state)};
+    SLC_TRY(solve_empty(state, row, err));
+    SLC_TRY(
+        slc_row_solve(passes, state->number, &job, traverse_buffer, NULL, state->measures, err));
+    state->next_row = row + 1;
+    return solve_empty(state, state->range->end_row, err);
 }
 
 enum slc_status
@@ -234,24 +343,26 @@ slc_row_range(void *context, unsigned number, uint64_t range_number, struct slc_
     struct range_state state = {.passes = passes,
                                 .number = number,
                                 .worker = &passes->worker[number],
-                                .range = range_number,
-                                .next_row = range->first_row,
-                                .tail_row = UINT64_MAX};
+                                .number_of_range = range_number,
+                                .range = range,
+                                .measures = passes->table->measures[range_number],
+                                .next_row = range->first_row};
     struct slc_block_entry entry;
+    uint64_t end, row_nnz;
 
-    slc_row_worker_cut(state.worker, 0, 0);
-    for (uint64_t b = range->first_block; b < range->first_block + range->block_count; b++) {
-        slc_reader_entry(passes->table->reader, b, &entry);
-        for (uint32_t t = 0; t < entry.tile_count; t++) {
-            SLC_TRY(make_space(&state, slc_min_u64(entry.nnz, SLC_TILE_NNZ), err));
-            SLC_TRY(add_tile(&state, b, t, err));
+    state.worker->filter = &state.filter;
+    if (passes->table->streamed[range_number].single) {
+        slc_reader_entry(passes->table->reader, range->first_block, &entry);
+        SLC_TRY(solve_single(&state, entry.min[passes->mode], err));
+    } else if (range->nnz <= passes->buffer_nnz) {
+        SLC_TRY(solve_interval(&state, true, range->first_row, range->end_row, err));
+    } else {
+        for (uint64_t row = range->first_row; row < range->end_row; row = end) {
+            SLC_TRY(choose_interval(&state, row, &end, &row_nnz, err));
+            SLC_TRY(row_nnz > 0 ? solve_long(&state, row, row_nnz, err)
+                                : solve_interval(&state, row == range->first_row, row, end, err));
         }
     }
-    if (state.has_long) {
-        SLC_TRY(solve_long(&state, err));
-    }
-    SLC_TRY(solve_runs(&state, state.worker->run_count, err));
-    SLC_TRY(solve_empty(&state, range->end_row, err));
     (void)atomic_fetch_add(&passes->done, 1);
     return SLC_OK;
 }

@@ -2,7 +2,8 @@
 #include "engine/stream/row_pass_impl.h"
 
 #include "base/memory/checked.h"
-#include "engine/stream/stream_impl.h"
+#include "cpu/kernel/kernels.h"
+#include "cpu/kernel/row_kernels.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -18,29 +19,27 @@ enum slc_status slc_row_check_stop(const struct slc_row_passes *passes, struct s
                : SLC_OK;
 }
 
-/* Multiplies the vectors of products by rows of a factor. */
-static void multiply_rows(const struct slc_matrix *factor,
-                          const uint32_t *rows,
-                          uint64_t count,
-                          uint32_t width,
-                          double *products)
+/* Copies the nonzeros begin .. end - 1 in their order to the window of the worker. */
+static void fill_window(const struct slc_row_passes *passes,
+                        const struct row_worker *worker,
+                        const struct row_arrays *arrays,
+                        uint64_t begin,
+                        uint64_t end)
 {
-    for (uint64_t i = 0; i < count; i++) {
-        double *product = products + i * width;
+    const uint32_t *order = arrays->order + begin;
+    unsigned next = 0;
 
-        if (factor->type == SLC_F64) {
-            const double *from = slc_matrix_row_f64(factor, rows[i]);
+    for (unsigned m = 0; m < passes->order; m++) {
+        if (m != passes->mode) {
+            uint32_t *to = worker->window[next++];
 
-            for (uint32_t r = 0; r < factor->cols; r++) {
-                product[r] *= from[r];
-            }
-        } else {
-            const float *from = slc_matrix_row_f32(factor, rows[i]);
-
-            for (uint32_t r = 0; r < factor->cols; r++) {
-                product[r] *= (double)from[r];
+            for (uint64_t i = 0; i < end - begin; i++) {
+                to[i] = arrays->coords[m][order[i]];
             }
         }
+    }
+    for (uint64_t i = 0; i < end - begin; i++) {
+        worker->window_values[i] = arrays->values[order[i]];
     }
 }
 
@@ -51,31 +50,46 @@ static void compute_products(const struct slc_row_passes *passes,
                              uint64_t begin,
                              uint64_t end)
 {
-    for (uint64_t i = 0; i < end - begin; i++) {
-        double *product = worker->products + i * passes->width;
+    struct slc_row_product_span span = {.nnz = (uint32_t)(end - begin),
+                                        .rank = passes->rank,
+                                        .width = passes->width,
+                                        .type = passes->pass->factors[0].type,
+                                        .products = worker->products};
+    const bool ordered = arrays->order != NULL;
 
-        for (uint32_t r = 0; r < passes->width; r++) {
-            product[r] = r < passes->rank ? 1 : 0;
-        }
+    if (ordered) {
+        fill_window(passes, worker, arrays, begin, end);
     }
     for (unsigned m = 0; m < passes->order; m++) {
         if (m != passes->mode) {
-            multiply_rows(&passes->pass->factors[m], arrays->coords[m] + begin, end - begin,
-                          passes->width, worker->products);
+            const struct slc_matrix *factor = &passes->pass->factors[m];
+            const unsigned n = span.factor_count++;
+
+            span.rows[n] = ordered ? worker->window[n] : arrays->coords[m] + begin;
+            span.factor[n] = factor->buffer.data;
+            span.pitch[n] = factor->pitch;
+        }
+    }
+    if (span.factor_count > 0) {
+        slc_kernels()->rows->products(&span);
+    } else {
+        for (uint64_t i = 0; i < span.nnz * (uint64_t)span.width; i++) {
+            span.products[i] = i % span.width < span.rank ? 1 : 0;
         }
     }
     worker->product_arrays = arrays;
     worker->product_begin = begin;
     worker->product_end = end;
+    worker->product_values = ordered ? worker->window_values : arrays->values + begin;
 }
 
-/* Returns the products of the nonzeros begin .. end - 1, at most a piece. Computes the products of
- * as many of the worker's next nonzeros as fit, so that further traversals and rows find them. */
-static const double *find_products(const struct slc_row_passes *passes,
-                                   struct row_worker *worker,
-                                   const struct row_arrays *arrays,
-                                   uint64_t begin,
-                                   uint64_t end)
+/* Returns the nonzeros begin .. end - 1, at most a piece. Computes the products of as many of the
+ * worker's next nonzeros as fit, so that further traversals and rows find them. */
+static struct slc_row_piece find_piece(const struct slc_row_passes *passes,
+                                       struct row_worker *worker,
+                                       const struct row_arrays *arrays,
+                                       uint64_t begin,
+                                       uint64_t end)
 {
     const uint64_t ahead = slc_min_u64(begin + passes->product_nnz, worker->ahead_end);
 
@@ -83,7 +97,11 @@ static const double *find_products(const struct slc_row_passes *passes,
         end > worker->product_end) {
         compute_products(passes, worker, arrays, begin, slc_max_u64(end, ahead));
     }
-    return worker->products + (begin - worker->product_begin) * passes->width;
+    const uint64_t at = begin - worker->product_begin;
+    return (struct slc_row_piece){.nnz = (uint32_t)(end - begin),
+                                  .pitch = passes->width,
+                                  .values = worker->product_values + at,
+                                  .products = worker->products + at * passes->width};
 }
 
 static void compute_segment(struct slc_row_passes *passes,
@@ -105,11 +123,7 @@ static void compute_segment(struct slc_row_passes *passes,
     }
     for (uint64_t at = begin; at < end; at += passes->piece_nnz) {
         const uint64_t piece_end = slc_min_u64(at + passes->piece_nnz, end);
-        const struct slc_row_piece piece = {
-            .nnz = (uint32_t)(piece_end - at),
-            .pitch = passes->width,
-            .values = arrays->values + at,
-            .products = find_products(passes, worker, arrays, at, piece_end)};
+        const struct slc_row_piece piece = find_piece(passes, worker, arrays, at, piece_end);
 
         if (job->measuring) {
             solver->measure(solver->context, number, &job->row, &piece, measures);
@@ -213,12 +227,8 @@ static void solve_whole(struct slc_row_passes *passes, unsigned number, struct r
 {
     const struct slc_row_solver *solver = passes->pass->solver;
     struct row_worker *worker = &passes->worker[number];
-    const struct slc_row_piece piece = {
-        .nnz = (uint32_t)job->row.nnz,
-        .pitch = passes->width,
-        .values = job->arrays->values + job->begin,
-        .products =
-            find_products(passes, worker, job->arrays, job->begin, job->begin + job->row.nnz)};
+    const struct slc_row_piece piece =
+        find_piece(passes, worker, job->arrays, job->begin, job->begin + job->row.nnz);
 
     solver->whole(solver->context, number, &job->row, &piece);
     job->row.traversals += job->row.traversals == 0;

@@ -46,9 +46,11 @@ static struct row_streaming choose_streaming(const struct slc_plan *plan,
     for (uint64_t b = 0; b < range->block_count && !streaming.reads; b++) {
         streaming.reads = !slc_plan_caches(layout, blocks, range->first_block + b);
     }
-    streaming.used = slc_row_range_single(table->reader, mode, range) &&
-                     (range->block_count > plan->slot_count ||
-                      (!streaming.reads && plan->threads > 1 && range->nnz > SLC_ROW_SEGMENT_NNZ));
+    streaming.single = slc_row_range_single(table->reader, mode, range);
+    streaming.used =
+        streaming.single &&
+        (range->block_count > plan->slot_count ||
+         (!streaming.reads && plan->threads > 1 && range->nnz > plan->rows.segment_nnz));
     return streaming;
 }
 
@@ -143,16 +145,18 @@ count_row(void *context, unsigned worker, struct slc_tile_view *tile, struct slc
     return SLC_OK;
 }
 
-/* Counts the nonzeros of the streamed rows of a table that are not dropped. */
-static enum slc_status count_streamed(struct slc_row_passes *passes,
-                                      struct row_table *table,
-                                      const volatile int *stop,
-                                      struct slc_error *err)
+/* Counts the nonzeros that are not dropped of the rows of a table that have all nonzeros of a
+ * range. */
+static enum slc_status count_single(struct slc_row_passes *passes,
+                                    struct row_table *table,
+                                    const volatile int *stop,
+                                    struct slc_error *err)
 {
     for (uint64_t r = 0; r < table->ranges.count; r++) {
         uint64_t first, end;
 
-        if (table->streamed[r].used) {
+        if (table->streamed[r].single &&
+            (table->streamed[r].used || table->ranges.ranges[r].nnz > passes->buffer_nnz)) {
             slc_row_ranges_blocks(&table->ranges, r, r + 1, &first, &end);
             table->streamed[r].nnz = 0;
             const struct slc_pass pass = {
@@ -183,7 +187,7 @@ slc_row_tables_count(struct slc_row_passes *passes, const volatile int *stop, st
             pass.layout = table->layout;
             needed = true;
         } else if (table->sorted && slc_stream_drops(passes->stream)) {
-            SLC_TRY(count_streamed(passes, table, stop, err));
+            SLC_TRY(count_single(passes, table, stop, err));
         }
     }
     return needed ? slc_stream_pass(passes->stream, &pass, err) : SLC_OK;
