@@ -50,6 +50,10 @@ enum slc_status slc_row_gather_open(struct slc_row_passes *passes,
         }
     }
     SLC_TRY(slc_buffer_create(&gather->buffer, plan->rows.gather_bytes, SLC_PAGES_MIXED, err));
+    if (gather->capacity > 0 &&
+        slc_row_gather_bytes(passes->order, gather->capacity) > gather->buffer.bytes) {
+        return slc_fail(err, SLC_ERR_USAGE, "the plan has too little memory for gathered rows");
+    }
     char *at = gather->buffer.data;
     gather->arrays.values = (double *)(void *)at;
     at += gather->capacity * sizeof(double) + SLC_ROW_SLACK_BYTES;

@@ -260,25 +260,28 @@ static enum slc_status update_row(struct slc_row_passes *passes,
     return SLC_OK;
 }
 
-/* Replaces the row of the factor by x, and x by the row of the factor. */
+/* Rounds x to the type of the factor, and replaces the row of the factor. */
 static enum slc_status
 store_row(const struct slc_row_passes *passes, struct slc_row *row, struct slc_error *err)
 {
     struct slc_matrix *factor = &passes->pass->factors[passes->mode];
+    const bool wide = factor->type == SLC_F64;
 
     for (uint32_t r = 0; r < passes->rank; r++) {
-        if (factor->type == SLC_F64) {
-            slc_matrix_row_f64(factor, row->index)[r] = row->x[r];
-        } else {
-            slc_matrix_row_f32(factor, row->index)[r] = (float)row->x[r];
-            row->x[r] = (double)(float)row->x[r];
-        }
+        row->x[r] = wide ? row->x[r] : (double)(float)row->x[r];
         if (!isfinite(row->x[r])) {
             return slc_fail(err, SLC_ERR_NUMERIC,
                             "the solver %s computed a number that is not finite in %s, for column "
                             "%" PRIu32 " of row %" PRIu64 " of mode %u",
-                            passes->pass->solver->name, factor->type == SLC_F32 ? "f32" : "f64",
-                            r + 1, row->index + 1, passes->mode + 1);
+                            passes->pass->solver->name, wide ? "f64" : "f32", r + 1, row->index + 1,
+                            passes->mode + 1);
+        }
+    }
+    for (uint32_t r = 0; r < passes->rank; r++) {
+        if (wide) {
+            slc_matrix_row_f64(factor, row->index)[r] = row->x[r];
+        } else {
+            slc_matrix_row_f32(factor, row->index)[r] = (float)row->x[r];
         }
     }
     return SLC_OK;

@@ -68,6 +68,7 @@ void make_rows_store(struct rows_store *made, const struct rows_shape *shape)
         make_heavy(&made->tensor, shape->heavy_mode, shape->heavy_row);
     }
     made->tensor.tile_nnz = shape->tile_nnz;
+    made->all_sorted = shape->sorted == (UINT32_C(1) << shape->order) - 1;
     SLC_ASSERT_OK(slc_made_store_write(&made->tensor, NULL, made->path, SLC_CODEC_PACKED,
                                        shape->block_bytes, &err),
                   &err);

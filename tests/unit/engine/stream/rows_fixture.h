@@ -15,6 +15,7 @@ enum { ROWS_RANK = 5, ROWS_SUMS = ROWS_RANK + 2, ROWS_MEMORY = 3 };
 struct rows_store {
     char path[512];
     struct slc_made_tensor tensor;
+    bool all_sorted; /* every mode has a sorted layout */
 };
 
 struct rows_shape {
