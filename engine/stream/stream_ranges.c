@@ -67,7 +67,7 @@ static struct slc_open_block **find_open(struct slc_stream *stream, uint64_t blo
     return link;
 }
 
-/* Opens a cached block in the record of this worker. */
+/* Opens a cached block in the record of this worker, unless it is the block of the record. */
 static struct slc_open_block *
 open_cached(struct slc_stream *stream, unsigned worker, uint64_t block)
 {
@@ -75,12 +75,17 @@ open_cached(struct slc_stream *stream, unsigned worker, uint64_t block)
     const char *data = (const char *)stream->cache.data + stream->layout->cache_offset[block];
     const uint64_t start_ns = slc_clock_ns();
     struct slc_error fault = SLC_ERROR_INIT;
+
+    if (record->view.block == block && record->view.data == (const void *)data) {
+        return record;
+    }
     const enum slc_status status =
         slc_block_open(stream->layout->reader, block, data, true, &record->view, &fault);
 
     stream->workers[worker].decode_ns += slc_clock_ns() - start_ns;
     record->slot = SLC_NO_SLOT;
     if (status != SLC_OK) {
+        record->view.data = NULL;
         slc_stream_abort(stream, &fault);
         return NULL;
     }

@@ -372,3 +372,124 @@ struct slc_plan_request rows_request(uint32_t traversals)
         .nonzeros = true, .sums = ROWS_SUMS, .memory = ROWS_MEMORY, .traversals = traversals};
     return request;
 }
+
+uint32_t rows_segment_nnz = 512;
+
+bool open_run(struct rows_run *rows,
+              const struct rows_store *made,
+              const struct variant *variant,
+              enum slc_value_type type,
+              const struct slc_files *files)
+{
+    struct slc_plan_request request = rows_request(3);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_plan *plan = &rows->run.plan;
+
+    memset(rows, 0, sizeof *rows);
+    request.precision = type;
+    request.threads = variant->threads;
+    request.io = variant->io;
+    request.schedule = variant->schedule;
+    request.cache = variant->cache;
+    request.slots = variant->slots;
+    request.layouts = made->all_sorted ? SLC_LAYOUTS_SORTED : SLC_LAYOUTS_AUTO;
+    request.deterministic = variant->schedule == SLC_SCHEDULE_FILE;
+    SLC_ASSERT_OK(plan_run(&rows->run, made->path, &request, &err), &err);
+    plan->slot_count = variant->slots != 0 ? (unsigned)(plan->rows.range_blocks > variant->slots
+                                                            ? plan->rows.range_blocks
+                                                            : variant->slots)
+                                           : plan->slot_count;
+    plan->rows.segment_nnz = rows_segment_nnz;
+    if (variant->buffer_nnz != 0 && variant->buffer_nnz < plan->rows.buffer_nnz) {
+        plan->rows.buffer_nnz = variant->buffer_nnz;
+    }
+    if (variant->product_nnz != 0 && variant->product_nnz < plan->rows.product_nnz) {
+        plan->rows.product_nnz = variant->product_nnz;
+    }
+    if (variant->gather_nnz != 0 && variant->gather_nnz < plan->rows.gather_nnz) {
+        plan->rows.gather_nnz = variant->gather_nnz;
+    }
+    for (unsigned l = 0; variant->some && l < rows->run.layouts.count; l++) {
+        keep_some(&rows->run, l);
+    }
+    make_rows_factors(made, type, rows->factors);
+    return start_run(&rows->run, files);
+}
+
+void close_rows(struct rows_run *rows, const struct rows_store *made)
+{
+    slc_row_passes_close(rows->passes);
+    close_run(&rows->run);
+    destroy_rows_factors(made, rows->factors);
+    free(rows->scratch);
+}
+
+void open_passes(struct rows_run *rows)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+
+    SLC_ASSERT_OK(slc_row_passes_open(rows->run.stream, &rows->run.plan, NULL, &rows->passes, &err),
+                  &err);
+}
+
+struct slc_row_pass make_pass(struct rows_run *rows, struct rows_solver *solver, bool measures)
+{
+    return (struct slc_row_pass){.solver = &solver->solver,
+                                 .about = &solver->about,
+                                 .factors = rows->factors,
+                                 .measure = measures,
+                                 .stop = &solver->stop};
+}
+
+double rows_distance(const struct slc_matrix *a, const struct slc_matrix *b)
+{
+    double largest = 0;
+
+    for (uint64_t i = 0; i < a->rows; i++) {
+        for (uint32_t r = 0; r < a->cols; r++) {
+            const double x = slc_matrix_get(a, i, r), y = slc_matrix_get(b, i, r);
+
+            largest = fmax(largest, fabs(x - y) / fmax(1, fabs(y)));
+        }
+    }
+    return largest;
+}
+
+bool same_bits(const struct slc_matrix *a, const struct slc_matrix *b)
+{
+    return memcmp(a->buffer.data, b->buffer.data, a->rows * slc_matrix_row_bytes(a)) == 0;
+}
+
+const struct variant sorted_variants[SORTED_VARIANTS] = {
+    {.threads = 1, .io = SLC_IO_PREAD, .schedule = SLC_SCHEDULE_FILE, .cache = true},
+    {.threads = 2, .io = SLC_IO_URING, .schedule = SLC_SCHEDULE_FILE, .slots = 2},
+    {.threads = 7, .io = SLC_IO_MMAP, .schedule = SLC_SCHEDULE_FILE, .slots = 3, .some = true},
+    {.threads = 2, .io = SLC_IO_PREAD, .schedule = SLC_SCHEDULE_LARGEST, .cache = true},
+    {.threads = 7, .io = SLC_IO_PREAD, .schedule = SLC_SCHEDULE_FILE, .buffer_nnz = 1400},
+    {.threads = 3,
+     .io = SLC_IO_URING,
+     .schedule = SLC_SCHEDULE_LARGEST,
+     .slots = 2,
+     .buffer_nnz = 2500,
+     .product_nnz = 1024,
+     .some = true},
+    {.threads = 1,
+     .io = SLC_IO_MMAP,
+     .schedule = SLC_SCHEDULE_FILE,
+     .slots = 200,
+     .buffer_nnz = 1400,
+     .product_nnz = 1024},
+};
+
+const struct rows_shape sorted_shapes[SORTED_SHAPES] = {
+    /* a heavy row in the middle, rows without nonzeros, small tiles */
+    {"heavy", 3, {300, 40, 500}, 20000, 0, 120, 300, 700, 4096, 7},
+    /* the first and the last row are heavy */
+    {"first", 3, {60, 50, 70}, 12000, 1, 0, 250, 500, 4096, 7},
+    {"last", 4, {9, 12, 30, 40}, 12000, 3, 39, 250, 500, 4096, 15},
+    /* modes of size 1, one row with all nonzeros */
+    {"one", 5, {1, 700, 1, 2, 90}, 9000, 0, SLC_NOWHERE, 200, 400, 4096, 31},
+    {"line", 1, {5000, 0}, 2500, 0, SLC_NOWHERE, 100, 300, 4096, 1},
+    {"table", 2, {3000, 11}, 9000, 1, 4, 333, 600, 4096, 3},
+    {"tiny", 3, {4, 5, 6}, 3, 0, SLC_NOWHERE, 0, 8, 4096, 7},
+};

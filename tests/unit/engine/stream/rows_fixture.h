@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 
+enum { SORTED_VARIANTS = 7, SORTED_SHAPES = 7 };
 enum { ROWS_RANK = 5, ROWS_SUMS = ROWS_RANK + 2, ROWS_MEMORY = 3 };
 
 /* A tensor and a store with its sorted layouts. */
@@ -65,6 +66,47 @@ void rows_reference(const struct rows_store *made,
                     const struct slc_holdout *holdout,
                     struct slc_matrix *factors,
                     double measures[SLC_ROW_MEASURES]);
+
+/* How an update is made. */
+struct variant {
+    unsigned threads;
+    enum slc_io_kind io;
+    enum slc_schedule schedule;
+    bool cache;
+    bool some;           /* caches every second block */
+    unsigned slots;      /* 0: as planned; otherwise the least number that is possible, and more */
+    uint32_t buffer_nnz; /* 0: as planned */
+    uint32_t product_nnz;
+    uint64_t gather_nnz;
+};
+
+/* An open run over a store. */
+struct rows_run {
+    struct sorted_run run;
+    struct slc_row_passes *passes;
+    struct slc_matrix factors[SLC_MAX_ORDER];
+    char *scratch;
+};
+
+/* Nonzeros of a segment. 512 in most tests, so that small tensors have rows of several segments. */
+extern uint32_t rows_segment_nnz;
+
+extern const struct variant sorted_variants[SORTED_VARIANTS];
+extern const struct rows_shape sorted_shapes[SORTED_SHAPES];
+
+/* Plans and opens a run. Returns false if io_uring is unavailable. */
+bool open_run(struct rows_run *rows,
+              const struct rows_store *made,
+              const struct variant *variant,
+              enum slc_value_type type,
+              const struct slc_files *files);
+void close_rows(struct rows_run *rows, const struct rows_store *made);
+void open_passes(struct rows_run *rows);
+struct slc_row_pass make_pass(struct rows_run *rows, struct rows_solver *solver, bool measures);
+
+/* Largest difference of two matrices, relative to the magnitude. */
+double rows_distance(const struct slc_matrix *a, const struct slc_matrix *b);
+bool same_bits(const struct slc_matrix *a, const struct slc_matrix *b);
 
 /* A request for a plan of row updates. */
 struct slc_plan_request rows_request(uint32_t traversals);
