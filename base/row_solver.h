@@ -8,15 +8,15 @@
  *     x = row of the factor; memory = 0; traversals = 0
  *     start()
  *     do {
- *         sums = 0; add(piece, sums) for every piece of the row
+ *         sums = 0; add(piece, sums) for every piece of the row, in key order
  *         traversals = traversals + 1
  *     } while (step(sums) == SLC_ROW_AGAIN)
  *     row of the factor = x
  *
- * Bits: pieces are cut where the layout cuts tiles, and after slc_row_piece_nnz(rank) nonzeros. The
- * sums of a row with several pieces are the sums of each piece, each computed from 0 and added in
- * key order. Rows therefore have the same bits for any number of threads, any budget and any block
- * size, in memory or streamed. All numbers are f64.
+ * Bits: where a row is cut into pieces, which pieces are added to the same sums, and the order in
+ * which sums are added depend only on the layout and the rank. Rows therefore have the same bits
+ * for any number of threads, any budget and any block size, in memory or streamed. All numbers are
+ * f64.
  *
  * Vectors have slc_row_width(rank) numbers and begin at a multiple of 64 bytes. Numbers after the
  * rank are zero. */

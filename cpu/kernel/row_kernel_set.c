@@ -6,157 +6,24 @@
  * nonzero with the value 0. */
 #include "cpu/kernel/row_kernels.h"
 
+#include "cpu/kernel/row_product_tmpl.h"
 #include "cpu/kernel/set_names.h"
 #include "cpu/kernel/vector_tmpl.h"
 
+#include <float.h>
 #include <math.h>
-#include <string.h>
-
-#define INLINE static inline __attribute__((always_inline))
 
 enum {
-    /* Rows are prefetched this number of nonzeros in advance. */
-    AHEAD = 8,
-    LINE_BYTES = 64,
     /* Widest sums that stay in registers, in vectors. */
     FIXED_VECTORS = 4,
     /* Rows and columns of a tile of normal equations, in numbers and in vectors. */
-    TILE_ROWS = SET_VECTOR_REGISTERS == 32 ? 8 : 4,
+    TILE_ROWS = SET_VECTOR_REGISTERS == 32 ? 8 : 4, /* whole vectors */
     TILE_VECTORS = 2,
     /* Numbers of a block of products that stays in the L1 cache. */
     BLOCK_NUMBERS = 2048,
     BLOCK_ROWS = BLOCK_NUMBERS / 8
 };
-_Static_assert(8 % LANES == 0 && 8 % TILE_ROWS == 0, "whole vectors and tiles");
-
-typedef double loose_vector __attribute__((vector_size(SET_VECTOR_BYTES), may_alias, aligned(8)));
-typedef float loose_half __attribute__((vector_size(SET_VECTOR_BYTES / 2), may_alias, aligned(4)));
-
-/* Products of rows. */
-
-INLINE uint64_t row_number(const void *rows, bool wide, uint32_t i)
-{
-    return wide ? ((const uint64_t *)rows)[i] : ((const uint32_t *)rows)[i];
-}
-
-INLINE const unsigned char *
-factor_row(const struct slc_row_product_span *span, bool wide, bool f32, unsigned m, uint32_t i)
-{
-    const uint64_t row = row_number(span->rows[m], wide, i);
-
-    return (const unsigned char *)span->factor[m] + row * span->pitch[m] * (f32 ? 4 : 8);
-}
-
-INLINE vector load_row(const unsigned char *row, bool f32, uint32_t j)
-{
-    if (f32) {
-        const loose_half half = *(const loose_half *)(const void *)(row + j * 4U);
-        return __builtin_convertvector(half, vector);
-    }
-    return *(const loose_vector *)(const void *)(row + j * 8U);
-}
-
-/* Multiplies rows that are shorter than a vector of products. */
-static void narrow_products(const struct slc_row_product_span *span)
-{
-    const bool f32 = span->type == SLC_F32;
-
-    for (uint32_t i = 0; i < span->nnz; i++) {
-        double *to = span->products + (uint64_t)i * span->width;
-
-        for (uint32_t r = 0; r < span->width; r++) {
-            to[r] = r >= span->rank ? 0.0 : span->weights != NULL ? span->weights[r] : 1.0;
-        }
-        for (unsigned m = 0; m < span->factor_count; m++) {
-            const unsigned char *row = factor_row(span, span->wide, f32, m, i);
-
-            for (uint32_t r = 0; r < span->rank; r++) {
-                to[r] *= f32 ? (double)((const float *)(const void *)row)[r]
-                             : ((const double *)(const void *)row)[r];
-            }
-        }
-    }
-}
-
-INLINE void prefetch_rows(
-    const struct slc_row_product_span *span, bool wide, bool f32, unsigned count, uint32_t i)
-{
-    const uint32_t bytes = span->width * (f32 ? 4U : 8U);
-
-    for (unsigned m = 0; m < count; m++) {
-        const unsigned char *row = factor_row(span, wide, f32, m, i);
-
-        for (uint32_t line = 0; line < bytes; line += LINE_BYTES) {
-            __builtin_prefetch(row + line);
-        }
-    }
-}
-
-INLINE void
-wide_products(const struct slc_row_product_span *span, bool wide, bool f32, unsigned count)
-{
-    const unsigned char *row[SLC_MAX_ORDER];
-
-    for (uint32_t i = 0; i < span->nnz; i++) {
-        double *to = span->products + (uint64_t)i * span->width;
-
-        if (i + AHEAD < span->nnz) {
-            prefetch_rows(span, wide, f32, count, i + AHEAD);
-        }
-        for (unsigned m = 0; m < count; m++) {
-            row[m] = factor_row(span, wide, f32, m, i);
-        }
-        for (uint32_t j = 0; j < span->width; j += LANES) {
-            vector product = load_row(row[0], f32, j);
-
-            for (unsigned m = 1; m < count; m++) {
-                product *= load_row(row[m], f32, j);
-            }
-            if (span->weights != NULL) {
-                product *= load(span->weights + j);
-            }
-            store(to + j, product);
-        }
-    }
-}
-
-#if SLC_FEW_FORMS
-#define COUNTS(wide, f32) wide_products(span, wide, f32, span->factor_count)
-#else
-#define COUNTS(wide, f32)                                                                          \
-    do {                                                                                           \
-        if (span->factor_count == 2) {                                                             \
-            wide_products(span, wide, f32, 2);                                                     \
-        } else if (span->factor_count == 3) {                                                      \
-            wide_products(span, wide, f32, 3);                                                     \
-        } else {                                                                                   \
-            wide_products(span, wide, f32, span->factor_count);                                    \
-        }                                                                                          \
-    } while (0)
-#endif
-
-static void products(const struct slc_row_product_span *span)
-{
-    const bool f32 = span->type == SLC_F32;
-
-    for (unsigned m = 0; m < span->factor_count; m++) {
-        if (span->pitch[m] < span->width) {
-            narrow_products(span);
-            return;
-        }
-    }
-    if (span->wide) {
-        if (f32) {
-            COUNTS(true, true);
-        } else {
-            COUNTS(true, false);
-        }
-    } else if (f32) {
-        COUNTS(false, true);
-    } else {
-        COUNTS(false, false);
-    }
-}
+_Static_assert(TILE_ROWS % LANES == 0 && 8 % TILE_ROWS == 0, "whole vectors and tiles");
 
 /* Groups of nonzeros. */
 
@@ -446,8 +313,8 @@ scale_columns(uint32_t rows, uint32_t width, const double *from, const double *s
 {
     for (uint32_t row = 0; row < rows; row++, from += width, to += TILE_ROWS) {
         UNROLL
-        for (uint32_t a = 0; a < TILE_ROWS; a++) {
-            to[a] = scale[row] * from[a];
+        for (uint32_t a = 0; a < TILE_ROWS; a += LANES) {
+            store(to + a, scale[row] * load(from + a));
         }
     }
 }
@@ -537,67 +404,130 @@ static double log_sum(uint32_t nnz, const double *values, const double *models_)
 
 /* Factorization and substitution of small matrices. */
 
+#if SET_VECTOR_BYTES == 64
+static const bits LANE_NUMBERS = {0, 1, 2, 3, 4, 5, 6, 7};
+#elif SET_VECTOR_BYTES == 32
+static const bits LANE_NUMBERS = {0, 1, 2, 3};
+#else
+static const bits LANE_NUMBERS = {0, 1};
+#endif
+
+/* Multiplies row k, from the vector that contains the diagonal on, by the inverse of the root of
+ * its pivot, which replaces the diagonal. Returns false if the pivot is too small or not finite. */
+INLINE bool scale_pivot(uint32_t k, uint32_t width, const double *least, double *row)
+{
+    const double pivot = row[k];
+
+    if (!(pivot > (least != NULL ? least[k] : 0.0)) || !(pivot <= DBL_MAX)) {
+        return false;
+    }
+    const double inverse = 1.0 / sqrt(pivot);
+    const uint32_t block = k / LANES * LANES;
+    const bits diagonal = LANE_NUMBERS == (int64_t)(k - block);
+    const vector scaled = inverse * load(row + block);
+
+    /* The vector is stored as a whole, because it is loaded again at once. */
+    store(row + block,
+          (vector)(((bits)scaled & ~diagonal) | ((bits)broadcast(inverse) & diagonal)));
+    for (uint32_t j = block + LANES; j < width; j += LANES) {
+        store(row + j, inverse * load(row + j));
+    }
+    return true;
+}
+
+/* Two rows are eliminated at once, which halves the loads and stores of the rows below them. */
 static uint32_t cholesky(uint32_t rank, uint32_t width, const double *least, double *a)
 {
-    for (uint32_t k = 0; k < rank; k++) {
-        double *top = a + (uint64_t)k * width;
-        const uint32_t first = k / LANES * LANES;
-        const double pivot = top[k];
+    for (uint32_t k = 0; k < rank; k += 2) {
+        double *first = a + (uint64_t)k * width, *second = first + width;
 
-        if (!(pivot > (least != NULL ? least[k] : 0.0)) || !(pivot <= 0x1.fffffffffffffp+1023)) {
+        if (!scale_pivot(k, width, least, first)) {
             return k;
         }
-        const double inverse = 1.0 / sqrt(pivot);
-
-        for (uint32_t j = first; j < width; j += LANES) {
-            store(top + j, inverse * load(top + j));
+        if (k + 1 == rank) {
+            break;
         }
-        top[k] = inverse;
-        for (uint32_t i = k + 1; i < rank; i++) {
+        const double shared = first[k + 1];
+
+        for (uint32_t j = (k + 1) / LANES * LANES; j < width; j += LANES) {
+            store(second + j, load(second + j) - shared * load(first + j));
+        }
+        if (!scale_pivot(k + 1, width, least, second)) {
+            return k + 1;
+        }
+        for (uint32_t i = k + 2; i < rank; i++) {
             double *row = a + (uint64_t)i * width;
-            const double factor = top[i];
+            const double factor[2] = {first[i], second[i]};
 
             for (uint32_t j = i / LANES * LANES; j < width; j += LANES) {
-                store(row + j, load(row + j) - factor * load(top + j));
+                store(row + j,
+                      load(row + j) - factor[0] * load(first + j) - factor[1] * load(second + j));
             }
         }
     }
     return rank;
 }
 
-static void substitute(uint32_t rank, uint32_t width, const double *u, double *x)
+/* Solves U^T y = x for as many numbers as a vector has, and subtracts them from the others. */
+INLINE void
+substitute_forward(uint32_t rank, uint32_t width, const double *u, uint32_t first, double *x)
 {
-    for (uint32_t k = 0; k < rank; k++) {
-        const double *row = u + (uint64_t)k * width;
-        const double solved = x[k] * row[k];
-        uint32_t j = k + 1;
+    const uint32_t count = rank - first < LANES ? rank - first : LANES;
+    double solved[LANES] = {0};
 
-        x[k] = solved;
-        for (; j % LANES != 0 && j < rank; j++) {
-            x[j] -= solved * row[j];
-        }
-        for (; j < rank; j += LANES) {
-            store(x + j, load(x + j) - solved * load(row + j));
+    for (uint32_t k = 0; k < count; k++) {
+        const double *row = u + (uint64_t)(first + k) * width + first;
+
+        solved[k] = (x[first + k] - solved[k]) * row[k];
+        for (uint32_t j = k + 1; j < count; j++) {
+            solved[j] += solved[k] * row[j];
         }
     }
-    for (uint32_t k = rank; k-- > 0;) {
-        const double *row = u + (uint64_t)k * width;
-        double lanes[LANES] __attribute__((aligned(SET_VECTOR_BYTES)));
-        double sum = x[k];
-        vector part = {0};
-        uint32_t j = k + 1;
+    for (uint32_t k = 0; k < count; k++) {
+        x[first + k] = solved[k];
+    }
+    for (uint32_t j = first + LANES; j < width; j += LANES) {
+        vector sum = load(x + j);
 
-        for (; j % LANES != 0 && j < rank; j++) {
-            sum -= x[j] * row[j];
+        for (uint32_t k = 0; k < count; k++) {
+            sum -= solved[k] * load(u + (uint64_t)(first + k) * width + j);
         }
-        for (; j < rank; j += LANES) {
-            part += load(x + j) * load(row + j);
+        store(x + j, sum);
+    }
+}
+
+/* Solves U x = y for as many numbers as a vector has, if the later numbers of x are known. */
+INLINE void
+substitute_backward(uint32_t rank, uint32_t width, const double *u, uint32_t first, double *x)
+{
+    const uint32_t count = rank - first < LANES ? rank - first : LANES;
+    double left[LANES] __attribute__((aligned(SET_VECTOR_BYTES)));
+    vector part[LANES] = {{0}};
+
+    for (uint32_t j = first + LANES; j < width; j += LANES) {
+        const vector known = load(x + j);
+
+        UNROLL
+        for (uint32_t k = 0; k < LANES; k++) {
+            part[k] += load(u + (uint64_t)(first + k) * width + j) * known;
         }
-        store(lanes, part);
-        for (uint32_t l = 0; l < LANES; l++) {
-            sum -= lanes[l];
+    }
+    store(left, load(x + first) - add_lanes(part));
+    for (uint32_t k = count; k-- > 0;) {
+        x[first + k] = left[k] * u[(uint64_t)(first + k) * width + first + k];
+        for (uint32_t j = 0; j < k; j++) {
+            left[j] -= u[(uint64_t)(first + j) * width + first + k] * x[first + k];
         }
-        x[k] = sum * row[k];
+    }
+}
+
+static void substitute(uint32_t rank, uint32_t width, const double *u, double *x)
+{
+    for (uint32_t first = 0; first < rank; first += LANES) {
+        substitute_forward(rank, width, u, first, x);
+    }
+    for (uint32_t end = (rank + LANES - 1) / LANES * LANES; end > 0; end -= LANES) {
+        substitute_backward(rank, width, u, end - LANES, x);
     }
 }
 

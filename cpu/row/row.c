@@ -20,19 +20,20 @@ struct slc_row_poisson_options slc_row_poisson_defaults(void)
                                             .active = 1e-8};
 }
 
-uint64_t row_scratch_numbers(enum slc_row_method method, uint32_t rank)
+uint64_t slc_row_scratch_numbers(enum slc_row_method method, uint32_t rank)
 {
     const uint64_t width = slc_row_width(rank);
     const uint64_t square = width * width;
 
     switch (method) {
     case SLC_ROW_METHOD_MU:
+    case SLC_ROW_METHOD_GIVEN:
         return 0;
     case SLC_ROW_METHOD_PDNR:
-        return square + width;
     case SLC_ROW_METHOD_NEWTON:
+        return square + width;
     case SLC_ROW_METHOD_ALS:
-        return 2 * square + 3 * width;
+        return 3 * square + 4 * width;
     default:
         return slc_max_u64(2 * square + 3 * width,
                            width * slc_row_piece_nnz(rank) + SLC_ROW_PIECE + 2 * width);
@@ -43,7 +44,7 @@ uint64_t row_scratch_numbers(enum slc_row_method method, uint32_t rank)
 static uint64_t buffer_bytes(enum slc_row_method method, uint32_t rank, unsigned workers)
 {
     const uint64_t numbers =
-        slc_row_width(rank) + (uint64_t)workers * row_scratch_numbers(method, rank);
+        slc_row_width(rank) + (uint64_t)workers * slc_row_scratch_numbers(method, rank);
 
     return workers * sizeof(struct row_worker) + numbers * sizeof(double);
 }
@@ -58,6 +59,8 @@ static enum slc_status begin(void *context, const struct slc_row_mode *mode, str
 {
     struct row_state *state = context;
     const struct slc_row_cell_options *cells = &state->options.cells;
+    const struct slc_row_solver *given =
+        state->options.method == SLC_ROW_METHOD_GIVEN ? state->options.given : NULL;
 
     if (mode->rank != state->rank || mode->workers > state->workers ||
         mode->mode >= SLC_MAX_ORDER) {
@@ -74,6 +77,9 @@ static enum slc_status begin(void *context, const struct slc_row_mode *mode, str
     }
     for (unsigned w = 0; w < state->workers; w++) {
         state->worker[w].counts = (struct slc_row_statistics){0};
+    }
+    if (given != NULL && given->begin != NULL) {
+        return given->begin(given->context, mode, err);
     }
     return SLC_OK;
 }
@@ -118,6 +124,17 @@ check_cells(const struct slc_row_options *options, uint32_t rank, struct slc_err
     return SLC_OK;
 }
 
+static enum slc_status check_given(const struct slc_row_solver *given, struct slc_error *err)
+{
+    if (given == NULL || given->name == NULL || given->input != SLC_ROW_NONZEROS ||
+        given->sums == NULL || given->memory == NULL || given->add == NULL || given->step == NULL) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a row solver of nonzeros needs a name and the functions sums, memory, add "
+                        "and step");
+    }
+    return SLC_OK;
+}
+
 static enum slc_status check_options(const struct slc_row_options *options,
                                      uint32_t rank,
                                      unsigned workers,
@@ -132,6 +149,9 @@ static enum slc_status check_options(const struct slc_row_options *options,
     if (options->method == SLC_ROW_METHOD_MU || options->method == SLC_ROW_METHOD_PDNR) {
         return check_poisson(&options->poisson, err);
     }
+    if (options->method == SLC_ROW_METHOD_GIVEN) {
+        return check_given(options->given, err);
+    }
     if ((unsigned)options->method >= SLC_ROW_METHODS) {
         return slc_fail(err, SLC_ERR_USAGE, "%d is no method of row solvers", (int)options->method);
     }
@@ -140,7 +160,7 @@ static enum slc_status check_options(const struct slc_row_options *options,
 
 static void set_memory(struct row_state *state)
 {
-    const uint64_t numbers = row_scratch_numbers(state->options.method, state->rank);
+    const uint64_t numbers = slc_row_scratch_numbers(state->options.method, state->rank);
     double *next;
 
     state->worker = state->memory.data;
@@ -158,9 +178,9 @@ enum slc_status slc_row_solver_create(const struct slc_row_options *options,
                                       struct slc_error *err)
 {
     static void (*const set[SLC_ROW_METHODS])(struct row_state *) = {
-        [SLC_ROW_METHOD_MU] = row_set_mu,         [SLC_ROW_METHOD_PDNR] = row_set_pdnr,
-        [SLC_ROW_METHOD_ALS] = row_set_als,       [SLC_ROW_METHOD_CCD] = row_set_ccd,
-        [SLC_ROW_METHOD_NEWTON] = row_set_newton,
+        [SLC_ROW_METHOD_MU] = slc_row_set_mu,         [SLC_ROW_METHOD_PDNR] = slc_row_set_pdnr,
+        [SLC_ROW_METHOD_ALS] = slc_row_set_als,       [SLC_ROW_METHOD_CCD] = slc_row_set_ccd,
+        [SLC_ROW_METHOD_NEWTON] = slc_row_set_newton, [SLC_ROW_METHOD_GIVEN] = slc_row_set_given,
     };
     struct row_state *state;
     enum slc_status status;

@@ -22,6 +22,7 @@ enum slc_row_method {
     SLC_ROW_METHOD_ALS,    /* completion: normal equations of each row */
     SLC_ROW_METHOD_CCD,    /* completion: cyclic coordinate descent */
     SLC_ROW_METHOD_NEWTON, /* any loss on the stored cells: damped Newton */
+    SLC_ROW_METHOD_GIVEN,  /* a solver of the caller */
     SLC_ROW_METHODS
 };
 
@@ -117,6 +118,9 @@ struct slc_row_options {
     struct slc_row_poisson_options poisson;
     struct slc_row_cell_options cells;
     struct slc_row_loss loss;
+    /* SLC_ROW_METHOD_GIVEN: a solver of nonzeros. Borrowed. Without `measure`, squared residuals
+     * are measured. */
+    const struct slc_row_solver *given;
 };
 
 /* Creates a solver. Ownership: release with slc_row_solver_destroy, which accepts NULL. Errors:

@@ -1,7 +1,9 @@
-/* Completion by least squares: the normal equations of a row need one traversal. */
+/* Completion by least squares: the normal equations of a row need one traversal. Rows with few
+ * nonzeros are solved without them (row_dual.c). */
 #include "cpu/row/row_state.h"
 
 #include <math.h>
+#include <string.h>
 
 static uint64_t sums(void *context, uint32_t rank)
 {
@@ -25,22 +27,41 @@ static void add(void *context,
                 double *to)
 {
     (void)worker;
-    row_add_normal(context, row, piece, to);
+    slc_row_add_normal(context, row, piece, to);
 }
 
 static enum slc_row_next
 step(void *context, unsigned worker, struct slc_row *row, const double *from)
 {
-    row_solve_normal(context, worker, row, from);
+    slc_row_solve_normal(context, worker, row, from);
     row_count(context, worker, row);
     return SLC_ROW_DONE;
 }
 
-void row_measure_squares(void *context,
-                         unsigned worker,
-                         const struct slc_row *row,
-                         const struct slc_row_piece *piece,
-                         double measures[SLC_ROW_MEASURES])
+static void
+whole(void *context, unsigned worker, struct slc_row *row, const struct slc_row_piece *piece)
+{
+    struct row_state *state = context;
+
+    row->traversals = 1;
+    if (slc_row_dual_fits(state, row->nnz)) {
+        slc_row_solve_dual(state, worker, row, piece);
+    } else {
+        double *sums_of_row =
+            state->worker[worker].scratch + 2 * row_square(state) + 3 * state->width;
+
+        memset(sums_of_row, 0, sums(state, state->rank) * sizeof *sums_of_row);
+        slc_row_add_normal(state, row, piece, sums_of_row);
+        slc_row_solve_normal(state, worker, row, sums_of_row);
+    }
+    row_count(state, worker, row);
+}
+
+void slc_row_measure_squares(void *context,
+                             unsigned worker,
+                             const struct slc_row *row,
+                             const struct slc_row_piece *piece,
+                             double measures[SLC_ROW_MEASURES])
 {
     const struct row_state *state = context;
     enum { PARTS = 4 };
@@ -61,7 +82,7 @@ void row_measure_squares(void *context,
     measures[1] += (sizes[0] + sizes[1]) + (sizes[2] + sizes[3]);
 }
 
-void row_set_als(struct row_state *state)
+void slc_row_set_als(struct row_state *state)
 {
     struct slc_row_solver *solver = &state->solver;
 
@@ -70,5 +91,6 @@ void row_set_als(struct row_state *state)
     solver->memory = no_memory;
     solver->add = add;
     solver->step = step;
-    solver->measure = row_measure_squares;
+    solver->whole = whole;
+    solver->measure = slc_row_measure_squares;
 }

@@ -60,9 +60,9 @@ whole(void *context, unsigned worker, struct slc_row *row, const struct slc_row_
     row_count(state, worker, row);
 }
 
-void row_set_ccd(struct row_state *state)
+void slc_row_set_ccd(struct row_state *state)
 {
-    row_set_als(state);
+    slc_row_set_als(state);
     state->solver.name = "ccd";
     state->solver.whole = whole;
 }

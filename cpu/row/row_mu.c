@@ -76,7 +76,7 @@ static enum slc_row_next
 step(void *context, unsigned worker, struct slc_row *row, const double *phi)
 {
     struct row_state *state = context;
-    const double violation = row_note_violation(state, worker, row, phi);
+    const double violation = slc_row_note_violation(state, worker, row, phi);
     const bool solved = violation < state->options.poisson.tolerance;
 
     if (!solved) {
@@ -97,7 +97,7 @@ step(void *context, unsigned worker, struct slc_row *row, const double *phi)
     return SLC_ROW_DONE;
 }
 
-void row_set_mu(struct row_state *state)
+void slc_row_set_mu(struct row_state *state)
 {
     struct slc_row_solver *solver = &state->solver;
 
@@ -107,5 +107,5 @@ void row_set_mu(struct row_state *state)
     solver->start = start;
     solver->add = add;
     solver->step = step;
-    solver->measure = row_measure_poisson;
+    solver->measure = slc_row_measure_poisson;
 }

@@ -13,6 +13,8 @@
 
 static const double FIRST_DAMPING = 1e-4, LEAST_DAMPING = 1e-12, MOST_DAMPING = 1e12;
 static const double SUFFICIENT = 1e-4;
+/* Relative changes of the objective up to this size may be rounding errors. */
+static const double ROUNDING = 64 * DBL_EPSILON;
 
 /* What a row keeps between traversals. The accepted x, its gradient, and its matrix follow it in
  * the memory of the row. */
@@ -241,7 +243,10 @@ step(void *context, unsigned worker, struct slc_row *row, const double *from)
     if (row->traversals == 1) {
         accept_candidate(state, row, from, objective);
     } else {
-        const double ratio = (newton->objective - objective) / -newton->predicted;
+        const double decrease = newton->objective - objective;
+        const double noise = ROUNDING * fabs(newton->objective);
+        const double ratio =
+            -newton->predicted <= noise && -decrease <= noise ? 1.0 : decrease / -newton->predicted;
 
         newton->steps++;
         if (ratio > SUFFICIENT) {
@@ -260,7 +265,7 @@ step(void *context, unsigned worker, struct slc_row *row, const double *from)
                                                  : finish_row(state, worker, row, true);
 }
 
-void row_set_newton(struct row_state *state)
+void slc_row_set_newton(struct row_state *state)
 {
     struct slc_row_solver *solver = &state->solver;
 

@@ -20,28 +20,36 @@ static void copy_fixed(const struct row_state *state, const double *x, double *t
     }
 }
 
-void row_add_normal(const struct row_state *state,
-                    const struct slc_row *row,
-                    const struct slc_row_piece *piece,
-                    double *sums)
+void slc_row_subtract_fixed(const struct row_state *state,
+                            const struct slc_row *row,
+                            const struct slc_row_piece *piece,
+                            double *residuals)
+{
+    double x[SLC_MAX_RANK] __attribute__((aligned(64)));
+
+    if (state->fixed == NULL) {
+        memcpy(residuals, piece->values, piece->nnz * sizeof *residuals);
+        return;
+    }
+    copy_fixed(state, row->x, x);
+    state->kernels->models(piece->nnz, state->width, piece->products, x, residuals);
+    for (uint32_t i = 0; i < piece->nnz; i++) {
+        residuals[i] = piece->values[i] - residuals[i];
+    }
+}
+
+void slc_row_add_normal(const struct row_state *state,
+                        const struct slc_row *row,
+                        const struct slc_row_piece *piece,
+                        double *sums)
 {
     const struct slc_row_kernels *kernels = state->kernels;
     const uint32_t nnz = piece->nnz, width = state->width;
-    const double *values = piece->values;
     double residuals[SLC_ROW_PIECE];
 
-    if (state->fixed != NULL) {
-        double x[SLC_MAX_RANK] __attribute__((aligned(64)));
-
-        copy_fixed(state, row->x, x);
-        kernels->models(nnz, width, piece->products, x, residuals);
-        for (uint32_t i = 0; i < nnz; i++) {
-            residuals[i] = piece->values[i] - residuals[i];
-        }
-        values = residuals;
-    }
+    slc_row_subtract_fixed(state, row, piece, residuals);
     kernels->normal(nnz, width, piece->products, NULL, sums);
-    kernels->combine(nnz, width, piece->products, values, sums + row_square(state));
+    kernels->combine(nnz, width, piece->products, residuals, sums + row_square(state));
 }
 
 /* Normal equations without fixed columns: their rows and columns are 0. */
@@ -171,10 +179,10 @@ static void copy_system(const struct system *system, double *u, double *least)
     }
 }
 
-void row_solve_normal(struct row_state *state,
-                      unsigned worker,
-                      struct slc_row *row,
-                      const double *sums)
+void slc_row_solve_normal(struct row_state *state,
+                          unsigned worker,
+                          struct slc_row *row,
+                          const double *sums)
 {
     const uint32_t rank = state->rank, width = state->width;
     const uint64_t square = row_square(state);

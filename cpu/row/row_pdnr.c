@@ -357,7 +357,7 @@ step(void *context, unsigned worker, struct slc_row *row, const double *from)
         return step_search(state, worker, row, from);
     }
     memcpy(phi, normal + row_square(state), state->rank * sizeof *phi);
-    newton->violation = row_note_violation(state, worker, row, phi);
+    newton->violation = slc_row_note_violation(state, worker, row, phi);
     if (newton->violation < state->options.poisson.tolerance) {
         return finish_row(state, worker, row);
     }
@@ -367,7 +367,7 @@ step(void *context, unsigned worker, struct slc_row *row, const double *from)
     return choose_candidates(state, row, 1) ? SLC_ROW_AGAIN : finish_search(state, worker, row, 0);
 }
 
-void row_set_pdnr(struct row_state *state)
+void slc_row_set_pdnr(struct row_state *state)
 {
     struct slc_row_solver *solver = &state->solver;
 
@@ -377,5 +377,5 @@ void row_set_pdnr(struct row_state *state)
     solver->start = start;
     solver->add = add;
     solver->step = step;
-    solver->measure = row_measure_poisson;
+    solver->measure = slc_row_measure_poisson;
 }

@@ -3,11 +3,11 @@
 
 #include <math.h>
 
-void row_measure_poisson(void *context,
-                         unsigned worker,
-                         const struct slc_row *row,
-                         const struct slc_row_piece *piece,
-                         double measures[SLC_ROW_MEASURES])
+void slc_row_measure_poisson(void *context,
+                             unsigned worker,
+                             const struct slc_row *row,
+                             const struct slc_row_piece *piece,
+                             double measures[SLC_ROW_MEASURES])
 {
     const struct row_state *state = context;
     double models[SLC_ROW_PIECE];
@@ -26,10 +26,10 @@ void row_measure_poisson(void *context,
     }
 }
 
-double row_note_violation(struct row_state *state,
-                          unsigned worker,
-                          const struct slc_row *row,
-                          const double *phi)
+double slc_row_note_violation(struct row_state *state,
+                              unsigned worker,
+                              const struct slc_row *row,
+                              const double *phi)
 {
     struct slc_row_statistics *counts = &state->worker[worker].counts;
     double violation = 0.0;

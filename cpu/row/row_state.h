@@ -9,7 +9,7 @@
 /* Memory of one worker. */
 struct row_worker {
     struct slc_row_statistics counts;
-    double *scratch; /* row_scratch_numbers, aligned to 64 bytes */
+    double *scratch; /* slc_row_scratch_numbers, aligned to 64 bytes */
 } __attribute__((aligned(64)));
 
 struct row_state {
@@ -31,16 +31,18 @@ static inline uint64_t row_square(const struct row_state *state)
     return (uint64_t)state->width * state->width;
 }
 
-/* Returns the numbers of a worker's scratch: a matrix, a matrix and vectors for singular normal
- * equations, and the columns of a piece for CCD. */
-uint64_t row_scratch_numbers(enum slc_row_method method, uint32_t rank);
+/* Returns the numbers of a worker's scratch. Newton and PDNR: a matrix and a vector. Normal
+ * equations: two matrices and three vectors; ALS also the sums of a row. CCD: the columns,
+ * residuals and vectors of a piece. */
+uint64_t slc_row_scratch_numbers(enum slc_row_method method, uint32_t rank);
 
 /* Set the functions of a method. */
-void row_set_mu(struct row_state *state);
-void row_set_pdnr(struct row_state *state);
-void row_set_als(struct row_state *state);
-void row_set_ccd(struct row_state *state);
-void row_set_newton(struct row_state *state);
+void slc_row_set_mu(struct row_state *state);
+void slc_row_set_pdnr(struct row_state *state);
+void slc_row_set_als(struct row_state *state);
+void slc_row_set_ccd(struct row_state *state);
+void slc_row_set_newton(struct row_state *state);
+void slc_row_set_given(struct row_state *state);
 
 static inline bool row_is_fixed(const struct row_state *state, uint32_t r)
 {
@@ -63,33 +65,44 @@ static inline void row_count(struct row_state *state, unsigned worker, const str
     state->worker[worker].counts.traversals += row->traversals;
 }
 
+/* Computes the values of a piece, minus the model of the fixed columns. */
+void slc_row_subtract_fixed(const struct row_state *state,
+                            const struct slc_row *row,
+                            const struct slc_row_piece *piece,
+                            double *residuals);
+/* Returns true if slc_row_solve_dual solves a row with `nnz` nonzeros, which are a single piece. */
+bool slc_row_dual_fits(const struct row_state *state, uint64_t nnz);
+void slc_row_solve_dual(struct row_state *state,
+                        unsigned worker,
+                        struct slc_row *row,
+                        const struct slc_row_piece *piece);
 /* The sums of normal equations: the matrix, and the right side after it. */
-void row_add_normal(const struct row_state *state,
-                    const struct slc_row *row,
-                    const struct slc_row_piece *piece,
-                    double *sums);
+void slc_row_add_normal(const struct row_state *state,
+                        const struct slc_row *row,
+                        const struct slc_row_piece *piece,
+                        double *sums);
 /* Solves the normal equations with the ridge for the columns that are not fixed. If they are
  * singular, x is the solution with the least norm. */
-void row_solve_normal(struct row_state *state,
-                      unsigned worker,
-                      struct slc_row *row,
-                      const double *sums);
+void slc_row_solve_normal(struct row_state *state,
+                          unsigned worker,
+                          struct slc_row *row,
+                          const double *sums);
 
 /* Measures of Poisson models (row_poisson.c) and of squared residuals (row_als.c). */
-void row_measure_poisson(void *context,
-                         unsigned worker,
-                         const struct slc_row *row,
-                         const struct slc_row_piece *piece,
-                         double measures[SLC_ROW_MEASURES]);
-void row_measure_squares(void *context,
-                         unsigned worker,
-                         const struct slc_row *row,
-                         const struct slc_row_piece *piece,
-                         double measures[SLC_ROW_MEASURES]);
+void slc_row_measure_poisson(void *context,
+                             unsigned worker,
+                             const struct slc_row *row,
+                             const struct slc_row_piece *piece,
+                             double measures[SLC_ROW_MEASURES]);
+void slc_row_measure_squares(void *context,
+                             unsigned worker,
+                             const struct slc_row *row,
+                             const struct slc_row_piece *piece,
+                             double measures[SLC_ROW_MEASURES]);
 /* Records the KKT violation of the current traversal of a row, and returns it. */
-double row_note_violation(struct row_state *state,
-                          unsigned worker,
-                          const struct slc_row *row,
-                          const double *phi);
+double slc_row_note_violation(struct row_state *state,
+                              unsigned worker,
+                              const struct slc_row *row,
+                              const double *phi);
 
 #endif
