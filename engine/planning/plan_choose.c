@@ -10,6 +10,11 @@
 /* Returns true if the plan with sorted layouts is worse than the plan with `blco` alone. */
 static bool prefers_blco(const struct slc_plan *sorted, const struct slc_plan *blco)
 {
+    /* From `blco`, rows are gathered in passes whose number depends on the memory, so that decoding
+     * counts, too. */
+    if (sorted->request.rows.nonzeros) {
+        return slc_plan_rows_cost(sorted) > slc_plan_rows_cost(blco);
+    }
     return blco->copies_bytes > 0 || sorted->iteration_read_bytes > blco->iteration_read_bytes;
 }
 

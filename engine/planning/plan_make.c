@@ -436,7 +436,7 @@ enum slc_status slc_plan_make_fused(const struct slc_layouts *layouts,
         slc_plan_kernels(layouts, plan, true);
     }
     plan_copies(layouts, plan);
-    slc_plan_rows_gather(layouts, plan, plan->budget_bytes - needed_bytes(layouts, plan));
+    slc_plan_rows_buffers(layouts, plan, plan->budget_bytes - needed_bytes(layouts, plan));
     uint64_t fixed = fixed_bytes(plan) + plan->copies_bytes;
     divide_budget(layouts, plan, plan->budget_bytes - fixed);
     plan->total_bytes = fixed + plan->slot_count * plan->slot_bytes + plan->cache_bytes;

@@ -162,9 +162,9 @@ plan_buffers(const struct slc_layout_info *info, struct slc_plan *plan, uint64_t
     return plan->rows.worker_bytes - least;
 }
 
-void slc_plan_rows_gather(const struct slc_layouts *layouts,
-                          struct slc_plan *plan,
-                          uint64_t available)
+void slc_plan_rows_buffers(const struct slc_layouts *layouts,
+                           struct slc_plan *plan,
+                           uint64_t available)
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
     struct slc_plan_rows *rows = &plan->rows;
@@ -199,6 +199,11 @@ void slc_plan_rows_gather(const struct slc_layouts *layouts,
             plan->passes += (double)best - 1;
         }
     }
+}
+
+double slc_plan_rows_cost(const struct slc_plan *plan)
+{
+    return (double)plan->iteration_read_bytes + DECODE_COST * (double)plan->iteration_bytes;
 }
 
 unsigned slc_plan_rows_slots(const struct slc_layouts *layouts,

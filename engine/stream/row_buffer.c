@@ -70,7 +70,7 @@ slc_row_worker_place(const struct slc_row_passes *passes, struct row_worker *wor
 {
     /* A chunk is copied before it is known how many of its nonzeros are needed. */
     const uint64_t nnz = (uint64_t)passes->buffer_nnz + SLC_ROW_PIECE;
-    struct row_worker unused;
+    struct row_worker unused = {.nnz = 0};
     uint64_t used = 0;
 
     worker = worker != NULL ? worker : &unused;

@@ -202,6 +202,36 @@ static void gathered(void)
     destroy_rows_store(&made);
 }
 
+/* Sorted layouts are read if gathering would decode `blco` many times, even if `blco` fits in the
+ * cache. */
+static void few_gather_passes(void)
+{
+    struct rows_shape shape = blco_only;
+    struct slc_plan_request request = rows_request(3);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct rows_store made;
+    struct sorted_run run;
+
+    shape.name = "both";
+    shape.sorted = 7;
+    shape.target_nnz = 50000;
+    make_rows_store(&made, &shape);
+    request.layouts = SLC_LAYOUTS_BLCO;
+    SLC_ASSERT_OK(make_plan(&run, &made, &request, 0, &err), &err);
+    const uint64_t needed = run.plan.minimum_bytes + run.plan.layouts[0].store_bytes;
+    close_run(&run);
+    SLC_ASSERT_OK(make_plan(&run, &made, &request, needed, &err), &err);
+    CU_ASSERT_EQUAL(run.plan.iteration_read_bytes, 0);
+    CU_ASSERT_TRUE(run.plan.rows.gather_passes[0] > 2);
+    close_run(&run);
+    request.layouts = SLC_LAYOUTS_AUTO;
+    SLC_ASSERT_OK(make_plan(&run, &made, &request, needed, &err), &err);
+    CU_ASSERT_EQUAL(run.plan.rows.gathered, 0);
+    CU_ASSERT_TRUE(run.plan.iteration_read_bytes > 0);
+    close_run(&run);
+    destroy_rows_store(&made);
+}
+
 /* The sum of the parts is within the budget, and every budget from the minimum on suffices. */
 static void budgets(void)
 {
@@ -287,6 +317,7 @@ SLC_SUITE(row_plan)
         {"only the large row again", only_the_large_row_again},
         {"a ring that holds the large row", larger_ring},
         {"gathered modes", gathered},
+        {"few gather passes", few_gather_passes},
         {"budgets", budgets},
         {"what is refused", refusals},
     };

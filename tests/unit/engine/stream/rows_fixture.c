@@ -345,9 +345,11 @@ void rows_reference(const struct rows_store *made,
     }
     measures[0] = measures[1] = 0;
     for (uint64_t i = 0; i < rows * ROWS_RANK; i++) {
-        slc_matrix_set(&factors[mode], i / ROWS_RANK, (uint32_t)(i % ROWS_RANK), x[i]);
-        x[i] = slc_matrix_get(&factors[mode], i / ROWS_RANK, (uint32_t)(i % ROWS_RANK));
-        measures[0] += x[i] * x[i] / (1 + (double)(i / ROWS_RANK));
+        const uint64_t row = i / ROWS_RANK;
+
+        slc_matrix_set(&factors[mode], row, (uint32_t)(i % ROWS_RANK), x[i]);
+        x[i] = slc_matrix_get(&factors[mode], row, (uint32_t)(i % ROWS_RANK));
+        measures[0] += x[i] * x[i] / (1 + (double)row);
     }
     for (uint64_t i = 0; i < tensor->nnz; i++) {
         coords_of(tensor, i, coords);
