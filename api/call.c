@@ -56,6 +56,7 @@ const char *api_field_name(enum slc_error_field field)
         [SLC_FIELD_SORTED_LAYOUT] = "sluice_layout_add",
         [SLC_FIELD_FIBER_LAYOUT] = "sluice_layout_add",
         [SLC_FIELD_GATHER_LAYOUT] = "sluice_layout_gather",
+        [SLC_FIELD_VALUES_FILE] = "values",
     };
 
     return (unsigned)field < sizeof names / sizeof names[0] && names[field] != NULL ? names[field]

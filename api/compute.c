@@ -4,7 +4,7 @@
  * vectors. The plan includes the copies. */
 #include "sluice/compute.h"
 #include "api/session.h"
-#include "engine/solve/relabel.h"
+#include "engine/stream/relabel.h"
 
 #include <inttypes.h>
 

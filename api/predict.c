@@ -77,6 +77,7 @@ static enum slc_status predict_rows(const struct sluice_model *model,
     const struct slc_predict_coords_options options = {.store = known->store,
                                                        .columns = known->columns,
                                                        .value = known->value_column,
+                                                       .null = known->null,
                                                        .memory_bytes = api_run_memory(run)};
     struct slc_predict_coords *coords = slc_calloc(1, sizeof *coords);
     struct slc_run_folder *folder = slc_calloc(1, sizeof *folder);

@@ -1,5 +1,5 @@
 /* Public functions that compute residuals of a model. */
-#include "engine/solve/residuals.h"
+#include "engine/product/residuals.h"
 #include "api/call.h"
 #include "sluice/experimental.h"
 

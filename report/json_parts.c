@@ -5,6 +5,7 @@
 #include "base/topology/topology.h"
 #include "base/version.h"
 #include "cpu/cpu.h"
+#include "storage/manifest/json_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -87,7 +88,7 @@ void slc_json_set_real(json_t *object, const char *name, double number)
 
 void slc_json_set_text(json_t *object, const char *name, const char *text)
 {
-    slc_json_set(object, name, text != NULL ? json_string(text) : json_null());
+    slc_json_set(object, name, text != NULL ? slc_json_string(text) : json_null());
 }
 
 void slc_json_set_known_count(json_t *object, const char *name, uint64_t number)

@@ -372,6 +372,7 @@ static enum slc_status publish_runs(const struct slc_report_options *options,
                                  .intro = comparison != NULL ? "Runs of sluice, compared"
                                                              : "Runs of sluice, best fit first",
                                  .count = list->count,
+                                 .skipped = list->skipped,
                                  .runs = list->runs,
                                  .comparison = comparison};
     json_t **given = slc_calloc(list->count, sizeof(json_t *));
@@ -430,13 +431,8 @@ report_runs(const struct slc_report_options *options, uint64_t *ret_bytes, struc
 
     SLC_THEN(status, slc_run_folder_find(options->folder, &results, err));
     if (status == SLC_OK && !results && !saved) {
-        struct slc_error fault = SLC_ERROR_INIT;
-
         /* A folder that cannot be listed is reported as a run that cannot be read. */
-        if (slc_runs_list_read(options->folder, options->output, &list, &fault) != SLC_OK &&
-            fault.status != SLC_ERR_IO) {
-            status = slc_error_pass(err, &fault);
-        }
+        status = slc_runs_list_read(options->folder, options->output, &list, err);
     }
     SLC_THEN(status, list.count > 0 ? publish_runs(options, &list, NULL, ret_bytes, err)
                                     : report_run(options, ret_bytes, err));

@@ -9,7 +9,9 @@
 
 /* Two components with a congruence below this nearly cancel each other. */
 static const double congruence_least = -0.95;
-/* With a larger condition number, a column is almost a combination of the other columns. */
+/* Two components with a congruence above this are nearly the same. */
+static const double congruence_most = 0.95;
+/* With a larger condition number, a component is almost a combination of the other components. */
 static const double condition_most = 1e3;
 
 static bool cancels(const struct slc_cp_diagnosis *diagnosis)
@@ -17,21 +19,18 @@ static bool cancels(const struct slc_cp_diagnosis *diagnosis)
     return diagnosis->congruence < congruence_least;
 }
 
-/* Returns the mode with the largest condition number. */
-static unsigned most_collinear(const struct slc_cp_result *result)
+static bool has_equals(const struct slc_cp_diagnosis *diagnosis)
 {
-    unsigned most = 0;
-
-    for (unsigned n = 1; n < result->order; n++) {
-        most = result->diagnosis.condition[n] > result->diagnosis.condition[most] ? n : most;
-    }
-    return most;
+    return diagnosis->largest_congruence > congruence_most;
 }
 
 double slc_run_condition(const struct slc_cp_result *result)
 {
-    const double most = result->diagnosis.condition[most_collinear(result)];
+    double most = 0.0;
 
+    for (unsigned n = 0; n < result->order; n++) {
+        most = fmax(most, result->diagnosis.condition[n]);
+    }
     return most > 0.0 ? most : NAN;
 }
 
@@ -48,7 +47,6 @@ static bool no_better_than_zeros(const struct slc_cp_result *result)
 unsigned slc_run_notes(const struct slc_cp_result *result, struct slc_run_note notes[SLC_RUN_NOTES])
 {
     const struct slc_cp_diagnosis *diagnosis = &result->diagnosis;
-    const unsigned mode = most_collinear(result);
     unsigned count = 0;
 
     if (result->iterations == 0) {
@@ -63,12 +61,20 @@ unsigned slc_run_notes(const struct slc_cp_result *result, struct slc_run_note n
             "own: try a regularization, fewer components or the logarithms of the values",
             diagnosis->cancelling[0] + 1, diagnosis->cancelling[1] + 1, diagnosis->congruence);
     }
-    if (diagnosis->condition[mode] > condition_most) {
+    if (has_equals(diagnosis)) {
         notes[count].kind = SLC_NOTE_COLLINEAR;
         (void)snprintf(notes[count++].text, SLC_RUN_NOTE_BYTES,
-                       "the columns of mode %u are nearly collinear (condition number %.1e): try "
-                       "fewer components or a regularization",
-                       mode + 1, diagnosis->condition[mode]);
+                       "components %" PRIu32 " and %" PRIu32
+                       " are nearly collinear (congruence %.3f), so one of them may be "
+                       "superfluous: try fewer components or a regularization",
+                       diagnosis->collinear[0] + 1, diagnosis->collinear[1] + 1,
+                       diagnosis->largest_congruence);
+    } else if (!cancels(diagnosis) && diagnosis->joint_condition > condition_most) {
+        notes[count].kind = SLC_NOTE_COLLINEAR;
+        (void)snprintf(notes[count++].text, SLC_RUN_NOTE_BYTES,
+                       "the components are nearly collinear (condition number %.1e): try fewer "
+                       "components or a regularization",
+                       diagnosis->joint_condition);
     }
     if (diagnosis->rising &&
         (result->reason == SLC_STOP_TOLERANCE || result->reason == SLC_STOP_ITERATIONS)) {
@@ -86,6 +92,13 @@ unsigned slc_run_notes(const struct slc_cp_result *result, struct slc_run_note n
             result->heldout_rmse, zero_rmse(result));
     }
     return count;
+}
+
+/* Returns the numbers of two components, counted from 1; null if they are not to be named. */
+static json_t *pair_json(bool named, const uint32_t pair[2])
+{
+    return named ? json_pack("[I, I]", (json_int_t)pair[0] + 1, (json_int_t)pair[1] + 1)
+                 : json_null();
 }
 
 json_t *slc_run_diagnosis_json(const struct slc_cp_result *result)
@@ -110,11 +123,11 @@ json_t *slc_run_diagnosis_json(const struct slc_cp_result *result)
         (void)json_array_append_new(texts, slc_json_string(notes[i].text));
     }
     slc_json_set_real(object, "smallest_congruence", diagnosis->congruence);
-    slc_json_set(object, "cancelling",
-                 cancels(diagnosis) ? json_pack("[I, I]", (json_int_t)diagnosis->cancelling[0] + 1,
-                                                (json_int_t)diagnosis->cancelling[1] + 1)
-                                    : json_null());
+    slc_json_set(object, "cancelling", pair_json(cancels(diagnosis), diagnosis->cancelling));
+    slc_json_set_real(object, "largest_congruence", diagnosis->largest_congruence);
+    slc_json_set(object, "collinear", pair_json(has_equals(diagnosis), diagnosis->collinear));
     slc_json_set(object, "condition", conditions);
+    slc_json_set_real(object, "joint_condition", diagnosis->joint_condition);
     slc_json_set(object, "fit_rising", json_boolean(diagnosis->rising));
     slc_json_set(object, "heldout_no_better_than_zeros",
                  json_boolean(no_better_than_zeros(result)));

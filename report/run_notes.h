@@ -12,7 +12,7 @@ enum { SLC_RUN_NOTES = 4, SLC_RUN_NOTE_BYTES = 320 };
 /* What a note is about, so that a program can add its own names of options. */
 enum slc_run_note_kind {
     SLC_NOTE_CANCELLING, /* two components nearly cancel */
-    SLC_NOTE_COLLINEAR,  /* the columns of a factor are nearly dependent */
+    SLC_NOTE_COLLINEAR,  /* components are nearly dependent */
     SLC_NOTE_RISING,     /* the run stopped although the fit may still rise */
     SLC_NOTE_HOLDOUT     /* the held-out error is not below that of zeros */
 };

@@ -1,5 +1,7 @@
 #include "report/runs_report.h"
 
+#include "base/error/log.h"
+#include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "storage/file/files.h"
 #include "storage/manifest/json_text.h"
@@ -19,25 +21,18 @@ static double real_member(const json_t *object, const char *name)
     return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-static uint32_t count_member(const json_t *object, const char *name)
-{
-    const json_int_t value = json_integer_value(json_object_get(object, name));
-
-    return value > 0 && value <= UINT32_MAX ? (uint32_t)value : 0;
-}
-
 /* Fills in the members of a run from its record. */
-static void read_members(const json_t *record, struct slc_runs_page_run *run)
+static void read_members(const json_t *record,
+                         const struct slc_run_record *parsed,
+                         struct slc_runs_page_run *run)
 {
-    const char *reason = json_string_value(json_object_get(record, "reason"));
-
     run->options = json_incref(json_object_get(record, "options"));
-    run->rank = count_member(record, "rank");
-    run->iterations = count_member(record, "iterations_done");
-    run->fit = real_member(record, "fit");
+    run->rank = (uint32_t)slc_min_u64(slc_json_count(record, "rank"), UINT32_MAX);
+    run->iterations = parsed->iterations;
+    run->fit = parsed->fit;
     run->heldout_rmse = real_member(json_object_get(record, "holdout"), "rmse");
     run->seconds = real_member(json_object_get(record, "seconds"), "total");
-    (void)snprintf(run->reason, sizeof run->reason, "%s", reason != NULL ? reason : "");
+    (void)snprintf(run->reason, sizeof run->reason, "%s", parsed->reason);
 }
 
 /* Returns the link to the page of a run, if it exists, or to its record: relative to the folder of
@@ -101,6 +96,7 @@ enum slc_status slc_runs_list_add(struct slc_runs_list *list,
     char *path = slc_path_join(folder, "run.json");
     void *text = NULL;
     uint64_t bytes = 0;
+    struct slc_run_record parsed;
     json_t *record = NULL;
     enum slc_status status = slc_check_memory(path != NULL, &fault, "for a path");
 
@@ -110,13 +106,14 @@ enum slc_status slc_runs_list_add(struct slc_runs_list *list,
         slc_free(path);
         return SLC_OK;
     }
+    SLC_THEN(status, slc_run_record_parse(text, bytes, &parsed, &fault));
     SLC_THEN(status, slc_json_read(text, bytes, "run.json", SLC_ERR_INPUT, &record, &fault));
     SLC_THEN(status, reserve_run(list, &fault));
     if (status == SLC_OK) {
         struct slc_runs_page_run *run = &list->runs[list->count++];
 
         *found = true;
-        read_members(record, run);
+        read_members(record, &parsed, run);
         run->name = slc_strdup(name);
         run->link = link_to(folder, output);
         status = slc_check_memory(run->name != NULL, &fault, "for a name");
@@ -132,21 +129,37 @@ enum slc_status slc_runs_list_add(struct slc_runs_list *list,
 struct listing {
     struct slc_runs_list *list;
     const char *folder, *output;
+    struct slc_error first; /* error of the first folder whose record cannot be read */
     struct slc_error *err;
     enum slc_status status;
 };
+
+/* Skips a folder whose record cannot be read. */
+static void skip_run(struct listing *listing, const struct slc_error *fault)
+{
+    if (listing->list->skipped++ == 0) {
+        listing->first = *fault;
+    }
+    slc_log(SLC_LOG_WARNING, "%s: %s; this run is left out",
+            fault->file[0] != '\0' ? fault->file : listing->folder, fault->message);
+}
 
 static int add_name(void *context, const char *name, char kind)
 {
     struct listing *listing = context;
     char *path = slc_path_join(listing->folder, name);
+    struct slc_error fault = SLC_ERROR_INIT;
+    enum slc_status status = slc_check_memory(path != NULL, &fault, "for a path");
     bool found;
 
     (void)kind;
-    listing->status = slc_check_memory(path != NULL, listing->err, "for a path");
-    SLC_THEN(listing->status,
-             slc_runs_list_add(listing->list, path, name, listing->output, &found, listing->err));
+    SLC_THEN(status, slc_runs_list_add(listing->list, path, name, listing->output, &found, &fault));
     slc_free(path);
+    if (status == SLC_ERR_INPUT || status == SLC_ERR_IO) {
+        skip_run(listing, &fault);
+    } else if (status != SLC_OK) {
+        listing->status = slc_error_pass(listing->err, &fault);
+    }
     return listing->status == SLC_OK ? 0 : 1;
 }
 
@@ -166,13 +179,14 @@ enum slc_status slc_runs_list_read(const char *folder,
                                    struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
-    struct listing listing = {.list = list, .folder = folder, .output = output, .err = err};
-    const int code = files->list_folder(files->self, folder, add_name, &listing);
+    struct listing listing = {
+        .list = list, .folder = folder, .output = output, .first = SLC_ERROR_INIT, .err = err};
 
-    if (code < 0 && code != -ENOTDIR) {
-        return slc_fail_errno(err, -code, folder, "listing the runs of a folder");
-    }
+    (void)files->list_folder(files->self, folder, add_name, &listing);
     SLC_TRY(listing.status);
+    if (list->count == 0 && list->skipped > 0) {
+        return slc_error_pass(err, &listing.first);
+    }
     if (list->count > 0) {
         qsort(list->runs, list->count, sizeof *list->runs, compare_runs);
     }

@@ -1,4 +1,5 @@
 /* Collects the options and the properties of the tensor that determine the results of a sweep. */
+#include "storage/manifest/json_text.h"
 #include "sweep/sweep.h"
 
 #include <inttypes.h>
@@ -15,7 +16,7 @@ static void add_member(json_t *identity, const char *name, const char *format, .
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    (void)json_object_set_new(identity, name, json_string(text));
+    (void)json_object_set_new(identity, name, slc_json_string(text));
 }
 
 static void add_dims(json_t *identity, const struct slc_manifest *manifest)

@@ -75,7 +75,8 @@ enum slc_error_field {
     SLC_FIELD_SWEEP_FOLDER,
     SLC_FIELD_SORTED_LAYOUT,
     SLC_FIELD_FIBER_LAYOUT,
-    SLC_FIELD_GATHER_LAYOUT
+    SLC_FIELD_GATHER_LAYOUT,
+    SLC_FIELD_VALUES_FILE
 };
 
 /* Value of a location in struct slc_error that is not set. */

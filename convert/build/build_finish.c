@@ -329,6 +329,7 @@ enum slc_status slc_build_store(struct slc_builder *builder,
         status = slc_writer_finish(writer, &report->summary, err);
         report->write_seconds += slc_seconds_since(start);
     }
+    end_finish(&finish, status); /* names are written in the memory that this frees */
     if (status == SLC_OK) {
         status = slc_build_manifest_write(
             &(struct slc_build_manifest){.files = builder->options.files,
@@ -343,7 +344,6 @@ enum slc_status slc_build_store(struct slc_builder *builder,
                                          .report = report},
             origin, err);
     }
-    end_finish(&finish, status);
     return status;
 }
 

@@ -101,6 +101,18 @@ static uint64_t bytes_without_builder(const struct slc_conversion *c, unsigned w
            2 * slc_buffer_footprint(SLC_PIECE_BYTES, SLC_PAGES_SMALL) + workers * each;
 }
 
+/* Returns the least memory of the builder, whose memory is free again when names are written. */
+static uint64_t least_builder_bytes(const struct slc_conversion *c)
+{
+    return slc_max_u64(slc_builder_memory_min(&c->build, c->header.order), c->names_bytes);
+}
+
+uint64_t slc_conversion_least_bytes(struct slc_conversion *c)
+{
+    c->build.workers = 1;
+    return bytes_without_builder(c, 1) + least_builder_bytes(c);
+}
+
 /* Divides the budget. The requested number of parsers is reduced until their memory fits, and the
  * builder gets the remaining memory. */
 static enum slc_status plan_memory(struct slc_conversion *c, struct slc_error *err)
@@ -114,8 +126,7 @@ static enum slc_status plan_memory(struct slc_conversion *c, struct slc_error *e
     c->build.caller_most_bytes = bytes_without_builder(c, workers);
     for (; workers >= 1; workers--) {
         c->build.workers = workers;
-        need =
-            bytes_without_builder(c, workers) + slc_builder_memory_min(&c->build, c->header.order);
+        need = bytes_without_builder(c, workers) + least_builder_bytes(c);
         if (need <= c->memory_bytes) {
             break;
         }

@@ -114,8 +114,9 @@ struct slc_convert_report {
  * store. The input must be a regular file, and temp_folder must not be set. State of an earlier run
  * that does not match is removed, and a log message states this.
  *
- * Memory: memory_bytes limits the memory of the whole process. The message of SLC_ERR_BUDGET states
- * the smallest sufficient budget. */
+ * Memory: memory_bytes limits the memory of the whole process. SLC_ERR_BUDGET is reported before
+ * the input is read, and its message states a sufficient budget; only for a table whose strings
+ * need more memory is it reported later. */
 enum slc_status slc_convert(const struct slc_convert_options *options,
                             struct slc_convert_report *report,
                             struct slc_error *err) SLC_NODISCARD;
@@ -153,7 +154,7 @@ struct slc_convert_forecast {
     uint64_t table_bytes, table_most_bytes;
     uint64_t spool_bytes, spool_most_bytes, spool_read_bytes;
     uint64_t names_bytes, names_most_bytes;
-    uint64_t names_memory_bytes; /* memory reserved for writing names */
+    uint64_t labels_bytes; /* memory for the labels of strings that were sorted */
     uint64_t enough_bytes; /* budget that suffices for the largest possible number of strings */
     /* tight: the budget may be too small for all strings; too_small: the budget is expected to be
      * too small for them */

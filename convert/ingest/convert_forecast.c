@@ -254,11 +254,11 @@ enum slc_status slc_conversion_forecast(struct slc_conversion *conversion, struc
     f->store_bytes = built.store_bytes + f->names_bytes;
     f->store_most_bytes = built.store_most_bytes + f->names_most_bytes;
     f->spill_bytes = built.spill_bytes;
-    f->parse_bytes = c->resident_bytes +
+    f->parse_bytes = c->resident_bytes + f->labels_bytes +
                      (uint64_t)(PIECES_FILLED * (double)(c->build.caller_bytes - c->resident_bytes -
-                                                         f->names_memory_bytes));
+                                                         f->labels_bytes));
     f->push_bytes = f->parse_bytes + built.push_bytes;
-    f->sort_bytes = c->resident_bytes + built.sort_bytes;
+    f->sort_bytes = c->resident_bytes + f->labels_bytes + built.sort_bytes;
     f->parse_seconds = c->table == NULL
                            ? parsing_of_byte(c, &sample.rows) * (double)f->text_bytes / f->workers
                            : ROW_SECONDS * (double)f->entries / f->workers;

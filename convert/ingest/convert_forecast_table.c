@@ -53,7 +53,7 @@ static void report_table(struct slc_conversion *c,
     f->spool_read_bytes = found->read_bytes;
     f->names_bytes = found->names_bytes;
     f->names_most_bytes = found->names_most_bytes;
-    f->names_memory_bytes = found->memory_later;
+    f->labels_bytes = found->labels_bytes;
     f->table_seconds = found->seconds;
     f->too_small = found->tables_bytes > found->left_bytes;
     f->tight = found->tables_most_bytes > found->left_bytes;
@@ -86,6 +86,7 @@ enum slc_status slc_conversion_sample_table(struct slc_conversion *c, struct slc
     slc_csv_forecast(&request, c->table, &found);
     report_table(c, &request, &found);
     c->info.memory_bytes += found.memory_later;
+    c->names_bytes = found.names_memory_bytes;
     c->header = (struct slc_text_header){.dialect = SLC_DIALECT_CSV,
                                          .order = request.spec->order,
                                          .has_dims = true,

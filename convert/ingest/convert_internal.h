@@ -29,7 +29,8 @@ struct slc_conversion {
     struct slc_parse_job job;
     struct slc_builder_options build;
     uint64_t memory_bytes;   /* the budget */
-    uint64_t resident_bytes; /* memory of the process before the conversion */
+    uint64_t resident_bytes; /* memory of the process without that of the conversion */
+    uint64_t names_bytes;    /* memory to write the names of a table after the sort */
     uint64_t start_ns;
     struct slc_convert_forecast *forecast; /* NULL if this is a conversion */
     struct slc_appending *appending;       /* NULL if this is not an append */
@@ -64,6 +65,10 @@ static inline SLC_NODISCARD enum slc_status slc_conversion_locate_fault(
     }
     return status;
 }
+
+/* Returns the least memory of the process while rows are sorted and names are written. Needs: the
+ * order in the header. */
+uint64_t slc_conversion_least_bytes(struct slc_conversion *conversion);
 
 /* Fills in the request for reading a table; for append, also `old`. Errors: SLC_ERR_BUDGET;
  * SLC_ERR_INPUT if the old store was not made from a table. */

@@ -380,7 +380,7 @@ static enum slc_status check_summary(const struct build *build, struct slc_error
                          "%" PRIu64 " nonzeros with content sum %016" PRIx64
                          " were sorted, but the header states %" PRIu64
                          " nonzeros with content sum %016" PRIx64
-                         ": run sluice check to find the damage in the file",
+                         ": check the store to find the damage in the file",
                          summary->nnz, summary->content_sum, info->nnz, info->content_sum);
 }
 

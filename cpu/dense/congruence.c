@@ -5,16 +5,22 @@
 #include <assert.h>
 #include <cblas.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Number of rows per BLAS call, limited because BLAS counts are of type int. */
-enum { PANEL_ROWS = 1 << 20 };
+enum {
+    /* Number of rows per BLAS call, limited because BLAS counts are of type int. */
+    PANEL_ROWS = 1 << 20,
+    /* Sums of squares and products of columns of numbers up to 2^EXPONENT_MOST do not overflow. */
+    EXPONENT_MOST = 400
+};
 
 uint64_t slc_congruence_memory_bytes(uint32_t rank)
 {
     const uint64_t square = (uint64_t)rank * rank;
 
-    return (2 * square + 4 * (uint64_t)rank) * sizeof(double) +
+    return (2 * square + 4 * (uint64_t)rank) * sizeof(double) + 2 * (uint64_t)rank * sizeof(int) +
            (2 * (uint64_t)rank + 3) * (sizeof(double) + sizeof(uint32_t));
 }
 
@@ -24,13 +30,16 @@ slc_congruence_create(struct slc_congruence *congruence, uint32_t rank, struct s
     const size_t square = (size_t)rank * rank;
 
     memset(congruence, 0, sizeof *congruence);
-    congruence->products = slc_calloc(2 * square + 4 * (size_t)rank, sizeof(double));
+    congruence->products =
+        slc_calloc(1, (2 * square + 4 * (size_t)rank) * sizeof(double) + 2 * rank * sizeof(int));
     SLC_TRY(slc_check_memory(congruence->products != NULL, err,
                              "for comparing two models of rank %u", rank));
     congruence->rank = rank;
     congruence->norms[0] = congruence->products + square;
     congruence->norms[1] = congruence->norms[0] + rank;
     congruence->scratch = congruence->norms[1] + rank;
+    congruence->exponents[0] = (int *)(void *)(congruence->scratch + square + 2 * (size_t)rank);
+    congruence->exponents[1] = congruence->exponents[0] + rank;
     for (size_t i = 0; i < square + 2 * (size_t)rank; i++) {
         congruence->products[i] = 1.0;
     }
@@ -41,6 +50,53 @@ void slc_congruence_destroy(struct slc_congruence *congruence)
 {
     slc_free(congruence->products);
     memset(congruence, 0, sizeof *congruence);
+}
+
+/* Scales the columns whose largest number is not between 2^-EXPONENT_MOST and 2^EXPONENT_MOST by a
+ * power of two, and adds its exponent to exponents[]. `largest` has space for a number per
+ * column. */
+static void scale_columns(struct slc_matrix *matrix, double *largest, int *exponents)
+{
+    bool scaled = false;
+
+    memset(largest, 0, matrix->cols * sizeof *largest);
+    for (uint64_t i = 0; i < matrix->rows; i++) {
+        const double *row = slc_matrix_row_f64(matrix, i);
+
+        for (uint32_t r = 0; r < matrix->cols; r++) {
+            largest[r] = fmax(largest[r], fabs(row[r]));
+        }
+    }
+    for (uint32_t r = 0; r < matrix->cols; r++) {
+        int exponent = 0;
+
+        if (isfinite(largest[r])) {
+            (void)frexp(largest[r], &exponent);
+        }
+        exponent = abs(exponent) > EXPONENT_MOST ? exponent : 0;
+        exponents[r] += exponent;
+        scaled = scaled || exponent != 0;
+        largest[r] = exponent;
+    }
+    for (uint64_t i = 0; i < matrix->rows && scaled; i++) {
+        double *row = slc_matrix_row_f64(matrix, i);
+
+        for (uint32_t r = 0; r < matrix->cols; r++) {
+            row[r] = ldexp(row[r], -(int)largest[r]);
+        }
+    }
+}
+
+/* Multiplies a product of norms by a norm. */
+static void multiply_norm(double *product, int *exponent, double norm)
+{
+    int more = 0;
+
+    *product *= norm;
+    if (isfinite(*product)) {
+        *product = frexp(*product, &more);
+    }
+    *exponent += more;
 }
 
 /* Computes sums of squares of the columns. */
@@ -57,8 +113,8 @@ static void column_squares(const struct slc_matrix *matrix, double *sums)
 }
 
 void slc_congruence_add(struct slc_congruence *congruence,
-                        const struct slc_matrix *one,
-                        const struct slc_matrix *two)
+                        struct slc_matrix *one,
+                        struct slc_matrix *two)
 {
     const uint32_t rank = congruence->rank;
     const int r = (int)rank;
@@ -66,6 +122,8 @@ void slc_congruence_add(struct slc_congruence *congruence,
 
     assert(one->rows == two->rows && one->cols == rank && two->cols == rank);
     assert(one->type == SLC_F64 && two->type == SLC_F64);
+    scale_columns(one, left, congruence->exponents[0]);
+    scale_columns(two, right, congruence->exponents[1]);
     memset(cross, 0, (size_t)rank * rank * sizeof *cross);
     for (uint64_t i = 0; i < one->rows; i += PANEL_ROWS) {
         const uint64_t rows = slc_min_u64(one->rows - i, PANEL_ROWS);
@@ -77,8 +135,8 @@ void slc_congruence_add(struct slc_congruence *congruence,
     column_squares(one, left);
     column_squares(two, right);
     for (uint32_t a = 0; a < rank; a++) {
-        congruence->norms[0][a] *= sqrt(left[a]);
-        congruence->norms[1][a] *= sqrt(right[a]);
+        multiply_norm(&congruence->norms[0][a], &congruence->exponents[0][a], sqrt(left[a]));
+        multiply_norm(&congruence->norms[1][a], &congruence->exponents[1][a], sqrt(right[a]));
         for (uint32_t b = 0; b < rank; b++) {
             const double norms = sqrt(left[a]) * sqrt(right[b]);
             const size_t at = (size_t)a * rank + b;
@@ -90,10 +148,24 @@ void slc_congruence_add(struct slc_congruence *congruence,
     congruence->modes++;
 }
 
-/* Returns the similarity of the magnitudes of two weights: 1 if they are equal, close to 0 if their
- * ratio is large. A sign can move between the weight and a column, so it does not count. */
-static double weight_similarity(double one, double two)
+/* Returns the weight of component r of model k without its exponent, and sets *exponent. */
+static double
+weight_of(const struct slc_congruence *congruence, int k, uint32_t r, double lambda, int *exponent)
 {
+    double weight = lambda;
+
+    *exponent = congruence->exponents[k][r];
+    multiply_norm(&weight, exponent, 1.0);
+    return weight * congruence->norms[k][r];
+}
+
+/* Returns the similarity of the magnitudes of two weights, of which the first is multiplied by
+ * 2^shift: 1 if they are equal, close to 0 if their ratio is large. A sign can move between the
+ * weight and a column, so it does not count. */
+static double weight_similarity(double one, double two, int shift)
+{
+    one = ldexp(one, shift < 0 ? shift : 0);
+    two = ldexp(two, shift > 0 ? -shift : 0);
     const double most = fmax(fabs(one), fabs(two)), least = fmin(fabs(one), fabs(two));
 
     return most > 0.0 && isfinite(most) ? 1.0 - (most - least) / most : 0.0;
@@ -115,10 +187,11 @@ enum slc_status slc_congruence_score(struct slc_congruence *congruence,
     for (uint32_t a = 0; a < rank; a++) {
         for (uint32_t b = 0; b < rank; b++) {
             const size_t at = (size_t)a * rank + b;
+            int first, second;
+            const double one = weight_of(congruence, 0, a, lambda_one[a], &first),
+                         two = weight_of(congruence, 1, b, lambda_two[b], &second);
 
-            gains[at] = congruence->products[at] *
-                        weight_similarity(lambda_one[a] * congruence->norms[0][a],
-                                          lambda_two[b] * congruence->norms[1][b]);
+            gains[at] = congruence->products[at] * weight_similarity(one, two, first - second);
         }
     }
     enum slc_status status = slc_assignment(rank, gains, own, err);

@@ -15,8 +15,11 @@ struct slc_congruence {
     unsigned modes; /* number of modes added */
     /* rank x rank; for each pair of columns, the product of |cosine| over the modes added */
     double *products;
-    double *norms[2]; /* product of the 2-norms of the columns of each component, for each model */
-    double *scratch;  /* rank * (rank + 2) elements */
+    /* product of the 2-norms of the columns of each component, for each model: norms times 2 to
+     * the power of exponents, so that no product overflows or underflows */
+    double *norms[2];
+    int *exponents[2];
+    double *scratch; /* rank * (rank + 2) elements */
 };
 
 /* Starts a comparison of models of `rank` components. Ownership: release with
@@ -30,11 +33,12 @@ void slc_congruence_destroy(struct slc_congruence *congruence);
 uint64_t slc_congruence_memory_bytes(uint32_t rank);
 
 /* Adds a mode. `one` and `two` are the mode's factors in the two models. Shapes: both factors have
- * the same number of rows and `rank` columns, f64. Order: deterministic. Cost: 2 rows * rank^2
+ * the same number of rows and `rank` columns, f64. A column whose squares could overflow or
+ * underflow is scaled in place by a power of two. Order: deterministic. Cost: 2 rows * rank^2
  * flops. */
 void slc_congruence_add(struct slc_congruence *congruence,
-                        const struct slc_matrix *one,
-                        const struct slc_matrix *two);
+                        struct slc_matrix *one,
+                        struct slc_matrix *two);
 
 /* Computes the factor match score after all modes have been added.
  * Math: the mean over components r of c(r, p(r)). c(r, s) is the product over modes of

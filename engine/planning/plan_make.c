@@ -18,7 +18,7 @@
 #include "engine/executor/replica.h"
 #include "engine/product/ttm.h"
 #include "engine/solve/cp_als.h"
-#include "engine/solve/relabel.h"
+#include "engine/stream/relabel.h"
 #include "engine/stream/tile_rows.h"
 
 #include <inttypes.h>

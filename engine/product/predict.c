@@ -364,8 +364,8 @@ static void add_errors(struct predict *predict)
             continue;
         }
         predict->sum_absolute += fabs(residual);
-        predict->sum_squares += residual * residual;
-        predict->sum_value_squares += value * value;
+        slc_squares_add(&predict->squares, residual);
+        slc_squares_add(&predict->value_squares, value);
         /* The largest error stays NaN once a residual is NaN. */
         if (!(fabs(residual) <= report->largest) && !isnan(report->largest)) {
             report->largest = fabs(residual);
@@ -507,9 +507,9 @@ static void compute_errors(const struct predict *predict)
     const uint64_t known = report->rows - report->unknown;
 
     if (known > 0 && report->has_values) {
-        report->rmse = sqrt(predict->sum_squares / (double)known);
+        report->rmse = slc_squares_root(&predict->squares, (double)known);
         report->mae = predict->sum_absolute / (double)known;
-        report->values_norm = sqrt(predict->sum_value_squares);
+        report->values_norm = slc_squares_root(&predict->value_squares, 1.0);
     }
 }
 

@@ -3,6 +3,7 @@
 #define SLC_ENGINE_PREDICT_INTERNAL_H
 
 #include "base/memory/memory.h"
+#include "base/squares.h"
 #include "convert/export/text_output.h"
 #include "convert/ingest/csv/csv.h"
 #include "convert/ingest/input/input.h"
@@ -31,7 +32,8 @@ struct predict {
     uint64_t row_bytes;
     uint32_t used[BATCH_ROWS / GRAIN_ROWS]; /* output bytes of each GRAIN_ROWS rows */
     struct slc_text_output output;
-    double sum_absolute, sum_squares, sum_value_squares;
+    double sum_absolute;
+    struct slc_squares squares, value_squares; /* of residuals and of values */
 };
 
 /* Returns the indices of a mode in all rows of the batch. */

@@ -276,10 +276,10 @@ set_columns(struct slc_csv_spec *spec, bool recorded, const char *columns, struc
 static enum slc_status set_table(struct slc_predict_table *table,
                                  const char *store,
                                  const struct slc_manifest *manifest,
-                                 const char *columns,
-                                 const char *value,
+                                 const struct slc_predict_coords_options *options,
                                  struct slc_error *err)
 {
+    const char *columns = options->columns, *value = options->value;
     const bool recorded = manifest->origin.table[0] != '\0';
 
     memset(table, 0, sizeof *table);
@@ -311,7 +311,7 @@ static enum slc_status set_table(struct slc_predict_table *table,
     if (value != NULL) {
         (void)strcpy(table->spec.value, value);
     }
-    return SLC_OK;
+    return options->null != NULL ? slc_csv_spec_set_null(&table->spec, options->null, err) : SLC_OK;
 }
 
 static enum slc_status open_table(struct slc_predict_coords *coords,
@@ -328,8 +328,7 @@ static enum slc_status open_table(struct slc_predict_coords *coords,
         SLC_TRY(slc_run_store_find(files, run, &coords->store_path, err));
     }
     SLC_TRY(slc_manifest_read(files, coords->store_path, &coords->manifest, err));
-    SLC_TRY(set_table(&coords->table, coords->store_path, &coords->manifest, options->columns,
-                      options->value, err));
+    SLC_TRY(set_table(&coords->table, coords->store_path, &coords->manifest, options, err));
     if (coords->table.scaled && coords->table.spec.value[0] != '\0') {
         slc_log(SLC_LOG_NOTE,
                 "the model is of transformed values (%s), so the values of the table are not "
@@ -355,12 +354,20 @@ enum slc_status slc_predict_coords_open(struct slc_predict_coords *coords,
     if (code < 0 && code != -ENOENT) {
         return slc_fail_errno(err, -code, input, "checking the coordinates");
     }
-    if (code >= 0 && stat.kind == 'd') {
+    const bool is_store = code >= 0 && stat.kind == 'd';
+    const bool is_table =
+        !is_store && (options->columns != NULL || options->value != NULL || slc_csv_is_name(input));
+    if (options->null != NULL && !is_table) {
+        return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_NULL, SLC_FIELD_COLUMNS,
+                               "words for empty fields apply to tables: name the columns of the "
+                               "table that are its modes");
+    }
+    if (is_store) {
         SLC_TRY(slc_store_open_within(files, input, options->memory_bytes, &coords->store, err));
         coords->store_open = true;
         predict->store = &coords->store;
         files = coords->store.files;
-    } else if (options->columns != NULL || options->value != NULL || slc_csv_is_name(input)) {
+    } else if (is_table) {
         SLC_TRY(open_table(coords, options, run, err));
         store = coords->store_path;
         predict->table = &coords->table;

@@ -44,6 +44,9 @@ struct slc_predict_coords_options {
     /* Names of columns and of the value column that replace the recorded ones. NULL: the recorded
      * ones; "" as `value`: the table has no values. If one is not NULL, the input is a table. */
     const char *columns, *value;
+    /* words, separated by commas, that are read as empty fields of a table; NULL: the recorded
+     * words */
+    const char *null;
     uint64_t memory_bytes; /* memory to open a store */
 };
 
@@ -54,7 +57,8 @@ struct slc_predict_coords_options {
  * Ownership: release with slc_predict_coords_close, also after an error, after slc_predict. Errors:
  * SLC_ERR_INPUT if the store of the model is not known or has no recorded columns and no columns
  * are given, or if the modes of a store differ from those of the run; SLC_ERR_USAGE if the rules of
- * the columns differ from the recorded ones; those of opening stores and of slc_csv_spec_parse. */
+ * the columns differ from the recorded ones, and for null words without a table; those of opening
+ * stores and of slc_csv_spec_parse. */
 enum slc_status slc_predict_coords_open(struct slc_predict_coords *coords,
                                         const struct slc_predict_coords_options *options,
                                         const struct slc_run_folder *run,

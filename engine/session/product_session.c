@@ -2,7 +2,7 @@
 
 #include "engine/plan/layouts.h"
 #include "engine/planning/planning.h"
-#include "engine/solve/relabel.h"
+#include "engine/stream/relabel.h"
 
 /* Continues without the device, and records the reason `refused`. */
 static void drop_device(struct slc_ttm_session *session, const struct slc_error *refused)

@@ -6,7 +6,7 @@
 #include "base/memory/checked.h"
 #include "cpu/dense/pseudo_inverse.h"
 #include "cpu/fiber/core_tile.h"
-#include "engine/solve/relabel.h"
+#include "engine/stream/relabel.h"
 
 #include <math.h>
 #include <string.h>

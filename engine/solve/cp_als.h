@@ -163,14 +163,18 @@ struct slc_cp_als_options {
 /* Properties of the final model that may make it unreliable. All numbers are 0 without
  * iterations. */
 struct slc_cp_diagnosis {
-    /* The smallest congruence of two components (the product over modes of the cosine of their
-     * columns) and these components, 0-based, the smaller number first. Components with a
-     * congruence near -1 nearly cancel each other. 1 for a single component. */
-    double congruence;
-    uint32_t cancelling[2];
+    /* The smallest and the largest congruence of two components (the product over modes of the
+     * cosine of their columns) and these components, 0-based, the smaller number first. Components
+     * nearly cancel each other if their congruence is near -1, and are collinear if it is near 1.
+     * For a single component, the smallest congruence is 1 and the largest is 0. */
+    double congruence, largest_congruence;
+    uint32_t cancelling[2], collinear[2];
     /* Condition number of each factor without its zero columns, at most (R 2^-52)^-1/2; 0 if the
      * factor has fewer rows than columns. */
     double condition[SLC_MAX_ORDER];
+    /* condition number of the components as vectors of all cells of the tensor: that of the
+     * Khatri-Rao product of all factors */
+    double joint_condition;
     /* true if the last change of the fit was a rise that was not small, or rises were growing */
     bool rising;
 };

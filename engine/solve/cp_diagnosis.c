@@ -1,5 +1,5 @@
 /* Diagnoses the final model from the Gram matrices of its unit columns: components that nearly
- * cancel, and collinear columns. */
+ * cancel, and collinear components. */
 #include "engine/solve/cp_state.h"
 
 #include <math.h>
@@ -12,9 +12,10 @@ static double cosine(const double *gram, uint32_t rank, uint32_t r, uint32_t s)
     return norms > 0.0 ? gram[(size_t)r * rank + s] / norms : 0.0;
 }
 
-static void find_cancelling(const struct cp_state *state, struct slc_cp_diagnosis *diagnosis)
+static void compare_components(const struct cp_state *state, struct slc_cp_diagnosis *diagnosis)
 {
     diagnosis->congruence = 1.0;
+    diagnosis->largest_congruence = state->rank > 1 ? -1.0 : 0.0;
     for (uint32_t r = 0; r < state->rank; r++) {
         for (uint32_t s = r + 1; s < state->rank; s++) {
             double product = 1.0;
@@ -26,6 +27,11 @@ static void find_cancelling(const struct cp_state *state, struct slc_cp_diagnosi
                 diagnosis->congruence = product;
                 diagnosis->cancelling[0] = r;
                 diagnosis->cancelling[1] = s;
+            }
+            if (product > diagnosis->largest_congruence) {
+                diagnosis->largest_congruence = product;
+                diagnosis->collinear[0] = r;
+                diagnosis->collinear[1] = s;
             }
         }
     }
@@ -47,7 +53,10 @@ enum slc_status cp_diagnose(struct cp_state *state, struct slc_error *err)
                                         &diagnosis->condition[n], err));
         }
     }
-    find_cancelling(state, diagnosis);
+    compare_components(state, diagnosis);
+    cp_hadamard(state, SLC_MAX_ORDER);
+    SLC_TRY(slc_dense_condition(state->dense, state->system, state->rank,
+                                &diagnosis->joint_condition, err));
     diagnosis->rising = cp_fit_rises(state);
     return SLC_OK;
 }

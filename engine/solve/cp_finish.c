@@ -7,7 +7,7 @@
  *
  * Cost: three sweeps over the factors. */
 #include "engine/solve/cp_state.h"
-#include "engine/solve/relabel.h"
+#include "engine/stream/relabel.h"
 
 #include <float.h>
 #include <math.h>

@@ -39,7 +39,7 @@ enum slc_status cp_holdout_begin(struct cp_state *state, struct slc_error *err)
                             options->stop, &state->held, err));
     slc_stream_hold_out(state->stream, &state->holdout,
                         (char *)state->holdout_scratch.data + SLC_MAX_RANK * sizeof(double));
-    double rest = manifest->sum_of_squares - state->held.sum_of_squares;
+    double rest = manifest->sum_of_squares - slc_squares_total(&state->held.squares);
     if (!isfinite(rest)) {
         return slc_fail(
             err, SLC_ERR_NUMERIC,
@@ -54,7 +54,7 @@ enum slc_status cp_holdout_begin(struct cp_state *state, struct slc_error *err)
     state->norm_x = sqrt(rest);
     state->result->norm_x = state->norm_x;
     state->result->heldout = state->held.count;
-    state->result->heldout_norm = sqrt(state->held.sum_of_squares);
+    state->result->heldout_norm = slc_squares_root(&state->held.squares, 1.0);
     return SLC_OK;
 }
 

@@ -7,35 +7,30 @@
  * the root mean square of the rows that the file has, so that no component begins with a wrong
  * scale. */
 #include "base/error/log.h"
-#include "base/hash.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
+#include "base/squares.h"
 #include "engine/solve/cp_state.h"
+#include "storage/manifest/name_index.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PIECE_BYTES = 1 << 20 };
-
-/* Name of a row of the tensor. Names are compared by their hashes. */
-struct named_row {
-    uint64_t hash, row;
-};
 
 /* A factor that is being read. */
 struct reading {
     struct cp_state *state;
     unsigned mode;
     struct slc_matrix *factor;
-    struct named_row *names; /* sorted by hash; NULL if rows correspond by index */
-    uint64_t name_count;
+    struct slc_names *names;     /* of the tensor's rows; NULL if rows correspond by index */
+    struct slc_name_index index; /* of these names */
     /* Per row of the factor, true if it was read; NULL if rows correspond by index, so that the
      * first rows are read. */
     bool *known;
-    double *squares; /* sums of squares of the columns of the rows that were read */
-    uint64_t read;   /* number of these rows */
+    struct slc_squares *squares; /* of the columns of the rows that were read */
+    uint64_t read;               /* number of these rows */
 };
 
 enum slc_status cp_init_find(struct cp_state *state, struct slc_error *err)
@@ -79,80 +74,27 @@ enum slc_status cp_init_find(struct cp_state *state, struct slc_error *err)
     return status;
 }
 
-static int compare_names(const void *left, const void *right)
+/* Opens and indexes the names of the mode's rows, if they fit in the budget. */
+static enum slc_status read_names(struct reading *reading, struct slc_error *err)
 {
-    const struct named_row *a = left;
-    const struct named_row *b = right;
-
-    if (a->hash != b->hash) {
-        return a->hash < b->hash ? -1 : 1;
-    }
-    return a->row < b->row ? -1 : 1;
-}
-
-/* Allocates names and flags of the rows if they fit in the budget. */
-static enum slc_status allocate_names(struct reading *reading, struct slc_error *err)
-{
+    const struct slc_store *store = reading->state->store;
     const struct slc_plan *plan = reading->state->plan;
     const uint64_t rows = reading->factor->rows;
-    const uint64_t bytes = reading->name_count * sizeof *reading->names + rows;
 
+    SLC_TRY(slc_names_open(store->files, store->path,
+                           slc_manifest_names(&store->manifest, reading->mode), &reading->names,
+                           err));
+    const uint64_t count = slc_names_count(reading->names);
+    const uint64_t bytes = slc_name_index_memory_bytes(count) + rows;
     if (bytes > plan->budget_bytes - slc_min_u64(plan->minimum_bytes, plan->budget_bytes)) {
         return slc_fail_budget(err, plan->budget_bytes, plan->minimum_bytes + bytes,
                                "matching the rows of mode %u by name", reading->mode + 1);
     }
-    reading->names = slc_malloc((reading->name_count + 1) * sizeof *reading->names);
     reading->known = slc_calloc(rows, sizeof *reading->known);
-    return slc_check_memory(reading->names != NULL && reading->known != NULL, err,
-                            "for the names of %" PRIu64 " rows of mode %u", rows,
-                            reading->mode + 1);
-}
-
-/* Reads and sorts the names of the mode's rows. */
-static enum slc_status read_names(struct reading *reading, struct slc_error *err)
-{
-    const struct slc_store *store = reading->state->store;
-    struct slc_names *names = NULL;
-
-    SLC_TRY(slc_names_open(store->files, store->path,
-                           slc_manifest_names(&store->manifest, reading->mode), &names, err));
-    reading->name_count = slc_names_count(names);
-    enum slc_status status = allocate_names(reading, err);
-    for (uint64_t i = 0; i < reading->name_count && status == SLC_OK; i++) {
-        const char *name;
-        size_t bytes;
-
-        status = slc_names_get(names, i, &name, &bytes, err);
-        if (status == SLC_OK) {
-            reading->names[i] = (struct named_row){slc_hash64(name, bytes), i};
-        }
-    }
-    slc_names_close(names);
-    SLC_TRY(status);
-    qsort(reading->names, reading->name_count, sizeof *reading->names, compare_names);
-    return SLC_OK;
-}
-
-/* Returns the first unknown row with a name of this hash, or UINT64_MAX. */
-static uint64_t find_name(const struct reading *reading, uint64_t hash)
-{
-    uint64_t low = 0;
-
-    for (uint64_t high = reading->name_count; low < high;) {
-        const uint64_t middle = low + (high - low) / 2;
-
-        if (reading->names[middle].hash < hash) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    for (; low < reading->name_count && reading->names[low].hash == hash; low++) {
-        if (!reading->known[reading->names[low].row]) {
-            return reading->names[low].row;
-        }
-    }
-    return UINT64_MAX;
+    SLC_TRY(slc_check_memory(reading->known != NULL, err,
+                             "for the names of %" PRIu64 " rows of mode %u", rows,
+                             reading->mode + 1));
+    return slc_name_index_create(&reading->index, reading->names, count, err);
 }
 
 /* Sets *row to the row of the factor that corresponds to row `index` of the file, or to UINT64_MAX
@@ -168,9 +110,15 @@ find_row(const struct reading *reading, uint64_t index, uint64_t *row, struct sl
                               err));
     }
     if (name != NULL) {
-        *row = find_name(reading, slc_hash64(name, bytes));
+        SLC_TRY(slc_name_index_find(&reading->index, name, bytes, row, err));
     } else {
-        *row = index >= reading->name_count && index < reading->factor->rows ? index : UINT64_MAX;
+        const uint64_t named = reading->names != NULL ? slc_names_count(reading->names) : 0;
+
+        *row = index >= named && index < reading->factor->rows ? index : UINT64_MAX;
+    }
+    /* A name that occurs twice. */
+    if (*row != UINT64_MAX && reading->known != NULL && reading->known[*row]) {
+        *row = UINT64_MAX;
     }
     return SLC_OK;
 }
@@ -194,7 +142,7 @@ read_rows(struct reading *reading, struct slc_npy_rows *file, double *piece, str
                 const double value = piece[i * rank + r];
 
                 slc_matrix_set(reading->factor, row, r, value);
-                reading->squares[r] += value * value;
+                slc_squares_add(&reading->squares[r], value);
             }
             if (row != UINT64_MAX && reading->known != NULL) {
                 reading->known[row] = true;
@@ -207,21 +155,22 @@ read_rows(struct reading *reading, struct slc_npy_rows *file, double *piece, str
 
 /* Scales the random numbers of the new rows. Uniform numbers from 0 to 1 have a mean square of
  * 1/3. */
-static void scale_new_rows(struct reading *reading)
+static void scale_new_rows(struct reading *reading, double *scales)
 {
     const uint32_t rank = reading->state->rank;
 
     for (uint32_t r = 0; r < rank; r++) {
-        const double square = reading->read > 0 && reading->squares[r] > 0.0
-                                  ? reading->squares[r] / (double)reading->read
-                                  : 1.0 / (double)reading->factor->rows;
+        const struct slc_squares *sum = &reading->squares[r];
+        const double read = (double)reading->read, rms = slc_squares_root(sum, read);
+        const double square =
+            rms > 0.0 ? slc_squares_total(sum) / read : 1.0 / (double)reading->factor->rows;
 
-        reading->squares[r] = sqrt(3.0 * square);
+        scales[r] = isnormal(square) ? sqrt(3.0 * square) : sqrt(3.0) * rms;
     }
     for (uint64_t row = reading->known != NULL ? 0 : reading->read; row < reading->factor->rows;
          row++) {
         if (reading->known == NULL || !reading->known[row]) {
-            slc_dense_scale_rows(reading->factor, row, row + 1, reading->squares);
+            slc_dense_scale_rows(reading->factor, row, row + 1, scales);
         }
     }
 }
@@ -247,10 +196,11 @@ static enum slc_status fill_factor(struct reading *reading, const char *path, st
     }
     SLC_THEN(status, read_rows(reading, file, piece, err));
     if (status == SLC_OK) {
-        scale_new_rows(reading);
+        scale_new_rows(reading, piece);
     }
     slc_npy_rows_close(file);
     slc_free(piece);
+    slc_name_index_destroy(&reading->index);
     slc_free(reading->known);
     slc_free(reading->squares);
     return status;
@@ -274,7 +224,7 @@ static enum slc_status read_grown(struct cp_state *state, unsigned mode, struct 
                 mode + 1, fresh, fresh == 1 ? "" : "s", reading.read, state->options->init_folder,
                 reading.names != NULL ? "name" : "index");
     }
-    slc_free(reading.names);
+    slc_names_close(reading.names);
     return status;
 }
 

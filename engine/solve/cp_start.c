@@ -4,7 +4,7 @@
  * MTTKRPs of all modes, and one buffer with all R x R matrices and vectors of R numbers. */
 #include "base/memory/checked.h"
 #include "engine/solve/cp_state.h"
-#include "engine/solve/relabel.h"
+#include "engine/stream/relabel.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -12,6 +12,12 @@
 
 enum { GRAIN = 4096 };
 
+/* Sums of squared errors and of error magnitudes. */
+struct error_sums {
+    struct slc_squares squares;
+    double magnitudes;
+};
+
 /* Returns the capacity for held-out nonzeros: their expected number plus eight standard deviations
  * plus 64. */
 static uint64_t capacity_for(uint64_t nnz, double fraction)
@@ -32,7 +38,7 @@ static bool count_bytes(unsigned order, uint64_t capacity, uint64_t *bytes)
     uint64_t sums;
 
     return slc_mul_u64(capacity, record_words(order) * sizeof(uint64_t), bytes) &&
-           slc_mul_u64(slc_div_up_u64(capacity, GRAIN), 2 * sizeof(double), &sums) &&
+           slc_mul_u64(slc_div_up_u64(capacity, GRAIN), sizeof(struct error_sums), &sums) &&
            slc_add_u64(*bytes, sums, bytes) && *bytes <= INT64_MAX;
 }
 
@@ -183,7 +189,7 @@ enum slc_status slc_held_gather(struct slc_stream *stream,
     }
     sort_records(held);
     for (uint64_t i = 0; i < held->count; i++) {
-        held->sum_of_squares += value_of(held, i) * value_of(held, i);
+        slc_squares_add(&held->squares, value_of(held, i));
     }
     return SLC_OK;
 }
@@ -198,7 +204,7 @@ void slc_held_destroy(struct slc_held *held)
 struct evaluation {
     const struct slc_held *held;
     struct slc_model_view model;
-    double *sums; /* per GRAIN records: sum of squared errors, and sum of error magnitudes */
+    struct error_sums *sums; /* per GRAIN records */
 };
 
 static void sum_errors(void *context, uint64_t begin, uint64_t end, unsigned worker)
@@ -206,18 +212,17 @@ static void sum_errors(void *context, uint64_t begin, uint64_t end, unsigned wor
     const struct evaluation *evaluation = context;
     const uint64_t words = record_words(evaluation->held->order);
     const uint64_t *records = evaluation->held->memory.data;
-    double squares = 0.0, magnitudes = 0.0;
+    struct error_sums sums = {.magnitudes = 0.0};
 
     (void)worker;
     for (uint64_t i = begin; i < end; i++) {
         const double error = value_of(evaluation->held, i) -
                              slc_model_value(&evaluation->model, records + i * words + 2);
 
-        squares += error * error;
-        magnitudes += fabs(error);
+        slc_squares_add(&sums.squares, error);
+        sums.magnitudes += fabs(error);
     }
-    evaluation->sums[2 * (begin / GRAIN)] = squares;
-    evaluation->sums[2 * (begin / GRAIN) + 1] = magnitudes;
+    evaluation->sums[begin / GRAIN] = sums;
 }
 
 enum slc_status slc_held_error(struct slc_held *held,
@@ -230,18 +235,19 @@ enum slc_status slc_held_error(struct slc_held *held,
 {
     struct evaluation evaluation = {
         .held = held, .model = {.order = held->order, .rank = factors[0].cols, .lambda = weights}};
-    double squares = 0.0, magnitudes = 0.0;
+    struct error_sums sums = {.magnitudes = 0.0};
 
     for (unsigned n = 0; n < held->order; n++) {
         evaluation.model.factors[n] = &factors[n];
     }
-    evaluation.sums = (double *)held->memory.data + held->capacity * record_words(held->order);
+    evaluation.sums = (struct error_sums *)(void *)((uint64_t *)held->memory.data +
+                                                    held->capacity * record_words(held->order));
     SLC_TRY(slc_team_for(workers, held->count, GRAIN, sum_errors, &evaluation, err));
     for (uint64_t g = 0; g < slc_div_up_u64(held->count, GRAIN); g++) {
-        squares += evaluation.sums[2 * g];
-        magnitudes += evaluation.sums[2 * g + 1];
+        slc_squares_add_sum(&sums.squares, &evaluation.sums[g].squares);
+        sums.magnitudes += evaluation.sums[g].magnitudes;
     }
-    *rmse = sqrt(squares / (double)held->count);
-    *mae = magnitudes / (double)held->count;
+    *rmse = slc_squares_root(&sums.squares, (double)held->count);
+    *mae = sums.magnitudes / (double)held->count;
     return SLC_OK;
 }

@@ -6,6 +6,7 @@
 #include "base/block.h"
 #include "base/error/error.h"
 #include "base/memory/memory.h"
+#include "base/squares.h"
 #include "engine/stream/holdout.h"
 
 #include <stdint.h>
@@ -20,7 +21,7 @@ struct slc_held {
     /* records (hash, bits of the value, coordinates), then scratch for the sums of slc_held_error
      */
     struct slc_buffer memory;
-    double sum_of_squares; /* sum of squares of the held-out values */
+    struct slc_squares squares; /* of the held-out values */
 };
 
 /* Returns the bytes that slc_held_gather maps; UINT64_MAX on overflow. */

@@ -11,6 +11,7 @@
 #ifndef SLUICE_CONVERT_H
 #define SLUICE_CONVERT_H
 
+#include "sluice/arrow.h"
 #include "sluice/types.h"
 
 #ifdef __cplusplus
@@ -126,51 +127,6 @@ SLUICE_API enum sluice_status sluice_convert(const char *input,
                                              const struct sluice_convert_options *options,
                                              struct sluice_convert_report *report,
                                              struct sluice_error *err);
-
-/* Structs of the Arrow C data interface and the Arrow C stream interface, as in their
- * specification. A program may declare them before it includes this header. */
-#ifndef ARROW_C_DATA_INTERFACE
-#define ARROW_C_DATA_INTERFACE
-
-struct ArrowSchema {
-    const char *format;
-    const char *name;
-    const char *metadata;
-    int64_t flags;
-    int64_t n_children;
-    struct ArrowSchema **children;
-    struct ArrowSchema *dictionary;
-    void (*release)(struct ArrowSchema *schema);
-    void *private_data;
-};
-
-struct ArrowArray {
-    int64_t length;
-    int64_t null_count;
-    int64_t offset;
-    int64_t n_buffers;
-    int64_t n_children;
-    const void **buffers;
-    struct ArrowArray **children;
-    struct ArrowArray *dictionary;
-    void (*release)(struct ArrowArray *array);
-    void *private_data;
-};
-
-#endif
-
-#ifndef ARROW_C_STREAM_INTERFACE
-#define ARROW_C_STREAM_INTERFACE
-
-struct ArrowArrayStream {
-    int (*get_schema)(struct ArrowArrayStream *stream, struct ArrowSchema *out);
-    int (*get_next)(struct ArrowArrayStream *stream, struct ArrowArray *out);
-    const char *(*get_last_error)(struct ArrowArrayStream *stream);
-    void (*release)(struct ArrowArrayStream *stream);
-    void *private_data;
-};
-
-#endif
 
 /* Converts the table in an Arrow stream to the store `output`, batch by batch. The result has the
  * same nonzeros and names as that of sluice_convert for a CSV of the table: a null is an empty

@@ -122,6 +122,9 @@ struct sluice_predict_text_options {
      * --columns`, and of the column with the values ("": none). NULL means those of the store. If
      * one is not NULL, the input is a table. */
     const char *columns, *value_column;
+    /* For tables: words, separated by commas, that are read as empty fields, as in
+     * `sluice_table_options`. NULL means those of the store. */
+    const char *null;
 };
 
 struct sluice_predict_report {

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import re
 import sys
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Dict, Iterable, Optional, Sequence
 
 from ._convert import convert
 from ._errors import InputError, SluiceError, UsageError
@@ -37,6 +38,22 @@ def open_table(path: str) -> Any:
     raise UsageError("this needs the Python package pyarrow or, for Parquet, duckdb: pip install pyarrow")
 
 
+# Options of both commands whose name is not that of the argument.
+OPTIONS = {"overwrite": "--force"}
+
+
+def message_of(fault: SluiceError, arguments: Iterable[str]) -> str:
+    """Returns the message of an error, with the options of the command instead of the arguments of Python."""
+    names = {name: OPTIONS.get(name, "--" + name.replace("_", "-")) for name in arguments}
+    text, last = str(fault), re.search(r" \((\w+(?:, \w+)*)\)$", str(fault))
+    if fault.field is None:
+        return text
+    if last is not None and fault.field in last[1].split(", "):
+        shown = [names[name] for name in last[1].split(", ") if name in names]
+        return text[:last.start()] + (f" ({', '.join(shown)})" if shown else "")
+    return names[fault.field] + text[len(fault.field):] if fault.field in names and text.startswith(fault.field + " ") else text
+
+
 def parse(given: Optional[Sequence[str]]) -> Dict[str, Any]:
     """Parses the command line."""
     parser = argparse.ArgumentParser(prog="python3 -m sluice", description=__doc__)
@@ -63,6 +80,7 @@ def parse(given: Optional[Sequence[str]]) -> Dict[str, Any]:
 
 def main(given: Optional[Sequence[str]] = None) -> int:
     options = parse(given)
+    names = list(options)
     path = options.pop("input")
     try:
         if options.pop("command") == "convert":
@@ -74,7 +92,7 @@ def main(given: Optional[Sequence[str]] = None) -> int:
     except KeyboardInterrupt:
         return 130
     except SluiceError as fault:
-        print(f"sluice: {fault}", file=sys.stderr)
+        print(f"sluice: {message_of(fault, names)}", file=sys.stderr)
         return EXIT_CODES.get(fault.status, 1)
     except OSError as fault:
         print(f"sluice: {fault}", file=sys.stderr)

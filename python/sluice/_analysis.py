@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _structs as c
+from ._arguments import items, path_bytes, real
 from ._errors import UsageError
-from ._library import LIB, Progress, Run, options, path_bytes, size
+from ._library import LIB, Progress, Run, options, size
 from ._options import IOS, PathLike, choose
 from ._result import Result, load_result
 from ._tensor import Tensor
@@ -94,6 +95,8 @@ def residuals(run: Union[Result, PathLike], store: Union[None, Tensor, PathLike]
     >>> len(found.nonzeros), sorted(found.quantiles)
     (5, [0.5, 0.9, 0.99, 0.999])
     """
+    if not isinstance(run, Result):
+        path_bytes(run, "run")
     if store is None and not isinstance(run, Result):
         run = load_result(run)
     where = store if store is not None else run.store if isinstance(run, Result) else None
@@ -102,8 +105,9 @@ def residuals(run: Union[Result, PathLike], store: Union[None, Tensor, PathLike]
     task = Run()
     known = options(c.ResidualsOptions)
     known.score, known.io = choose("by", SCORES, by), choose("io", IOS, io)
-    known.io_limit = size(io_limit)
-    known.top, known.run.threads, known.run.memory_bytes = top, threads, size(memory)
+    known.io_limit = size("io_limit", io_limit)
+    known.top, known.run.threads, known.run.memory_bytes = top, threads, size("memory", memory)
+    quantiles = [real("quantiles", one) for one in items("quantiles", quantiles, "a list of numbers")]
     known.quantiles, known.quantile_count = (ctypes.c_double * len(quantiles))(*quantiles), len(quantiles)
     task.watch(known, progress)
     report = options(c.ResidualsReport)
@@ -179,13 +183,13 @@ def compare(runs: Sequence[Union[Result, PathLike]], *, memory: Any = None) -> L
     >>> [run.rank for run in sluice.compare([a, "b"])]
     [3, 4]
     """
-    folders = [run.folder if isinstance(run, Result) else run for run in runs]
-    if any(folder is None for folder in folders):
+    given = items("runs", runs, "a list of folders or Results")
+    if any(isinstance(run, Result) and run.folder is None for run in given):
         raise UsageError("a Result is not in a folder: pass `output` to cpd, or export the Result in the form npy")
-    paths = [path_bytes(folder) for folder in folders]
+    paths = [path_bytes(run.folder if isinstance(run, Result) else run, "runs") for run in given]
     task = Run()
     known = options(c.CompareOptions)
-    known.run.memory_bytes = size(memory)
+    known.run.memory_bytes = size("memory", memory)
     task.watch(known)
     found: List[Comparison] = []
 

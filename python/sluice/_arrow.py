@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from ctypes import CFUNCTYPE, POINTER, Structure, byref, c_char_p, c_int, c_int64, c_void_p
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
-import numpy as np
-
+from ._arguments import items
 from ._errors import UsageError
+from ._numpy import np
 
 ROWS = 1 << 16  # number of rows of a batch of columns
 
@@ -239,7 +240,17 @@ def table_items(source: Any, columns: Union[None, str, Sequence[Any]], value_col
     names = _names(source)
     if columns is None:  # not those that an Arrow stream of the table may add, such as an index
         columns = [name for name in names if name != value_column]
-    return ",".join(_item(str(one)) if one in names else str(one) for one in columns) or None
+    return ",".join(_item(str(one)) if one in names else str(one) for one in items("columns", columns, "a list of columns")) or None
+
+
+_COLUMNS = re.compile(r'(?:^|,)\s*(?:\w+\()?\s*("(?:""|[^"])*"|[^,()"]+)(?:[^,()"]*\)|,[^()]*\))?')
+
+
+def _are_known(items: str, names: Sequence[Any]) -> bool:
+    """Returns whether the table has the column of each item."""
+    texts = {str(name) for name in names}
+    found = (one.group(1).strip(" ") for one in _COLUMNS.finditer(items))
+    return all((one[1:-1].replace('""', '"') if one.startswith('"') else one) in texts for one in found)
 
 
 def table_stream(source: Any, items: Optional[str], value_column: Optional[Any]) -> Any:
@@ -250,8 +261,9 @@ def table_stream(source: Any, items: Optional[str], value_column: Optional[Any])
     names = _names(source)
     used = [name for name in names
             if items is None or str(name) in items.replace('""', '"') or str(name) == str(value_column)]
-    if all(str(name) == str(value_column) for name in used):
-        used = names  # for the message that no column has the name of an item
+    if items is not None and not (_are_known(items, names) and (
+            value_column is None or str(value_column) in map(str, names))):
+        used = names  # the message that no column has the name of an item lists all columns
     if hasattr(source, "scanner"):  # a dataset
         source = source.scanner(columns=used, batch_size=ROWS, batch_readahead=2, fragment_readahead=1)
     if hasattr(source, "to_reader") and not hasattr(source, "__arrow_c_stream__"):

@@ -7,14 +7,14 @@ import os
 from ctypes import byref, c_uint32, c_uint64, c_void_p
 from typing import Any, Dict, Optional, Sequence, Union
 
-import numpy as np
-
 from . import _structs as c
 from ._arrow import is_table, table_items, table_stream
+from ._arguments import encoded, flag, items, path_bytes, path_text, real, text, whole, wholes, wrong
 from ._errors import UsageError
-from ._library import LIB, Progress, Run, options, path_bytes, pointer, size
+from ._library import LIB, Progress, Run, options, pointer, size
+from ._numpy import np
 from ._options import (CODECS, DISTRIBUTIONS, DUPLICATES, FORMATS, MISSING, RELABELS, VALUES, Fibers, Labels, PathLike, choose,
-                       index_base as first_index, plain, set_fibers, set_label_files, set_sort_limits)
+                       index_base as first_index, null_words, plain, set_fibers, set_label_files, set_sort_limits)
 from ._tensor import Tensor
 
 PIECE = 1 << 20  # number of nonzeros that are converted to the library's types at a time
@@ -27,13 +27,16 @@ def _options(run: Run, shape: Optional[Sequence[int]], index_base: Optional[int]
     run.watch(known, progress)
     set_fibers(known, fibers)
     if shape is not None:
-        known.entries.dims_order = len(shape)
-        known.entries.dims[:len(shape)] = [c.whole(c_uint64, "length", length) for length in shape]
+        dims = wholes("shape", shape)
+        if len(dims) > c.MAX_ORDER:
+            raise wrong("shape", shape, f"at most {c.MAX_ORDER} modes")
+        known.entries.dims_order = len(dims)
+        known.entries.dims[:len(dims)] = dims
     known.entries.index_base = first_index(index_base)
     known.entries.duplicates = choose("duplicates", DUPLICATES, duplicates)
     known.entries.value = choose("value", VALUES, value)
     known.output.codec, known.output.relabel = choose("codec", CODECS, codec), choose("relabel", RELABELS, relabel)
-    known.output.overwrite, known.run.threads, known.run.memory_bytes = overwrite, threads, size(memory)
+    known.output.overwrite, known.run.threads, known.run.memory_bytes = overwrite, threads, size("memory", memory)
     return known
 
 
@@ -65,9 +68,9 @@ def _push(run: Run, output: PathLike, coords: Sequence[np.ndarray], values: np.n
         return ctypes.cast(held[0], c_void_p).value
 
     for mode, given in names.items():
-        if not 0 <= mode < len(coords):
+        if not 0 <= whole("a mode of labels", mode, -2**63) < len(coords):
             raise UsageError(f"names of mode {mode}: there are {len(coords)} modes, counted from 0")
-        if any("\0" in str(one) for one in given):
+        if any("\0" in str(one) for one in items("labels", given, "lists of names: {mode: [name, ..]}")):
             raise UsageError(f"a name of mode {mode} contains a zero character")
     known.named_modes = sum(1 << mode for mode in names)
     known.name = c.NAME(name)
@@ -81,7 +84,7 @@ def _push(run: Run, output: PathLike, coords: Sequence[np.ndarray], values: np.n
     if values.dtype.kind in "cmMSUV":  # arrays of objects are allowed: they may be numbers of pandas or decimal
         raise UsageError(f"the values have the type {values.dtype}; expected real numbers")
     builder = c_void_p()
-    run.call("sluice_builder_create", path_bytes(output), c_uint32(len(coords)), byref(known), byref(builder))
+    run.call("sluice_builder_create", path_bytes(output, "output"), c_uint32(len(coords)), byref(known), byref(builder))
     try:
         for at in range(0, len(values), PIECE):
             columns = [np.ascontiguousarray(column[at:at + PIECE], dtype=np.uint64) for column in coords]
@@ -96,9 +99,9 @@ def _push(run: Run, output: PathLike, coords: Sequence[np.ndarray], values: np.n
 
 def separator(delimiter: str) -> bytes:
     """Returns the delimiter as a byte; "tab" means a tab."""
-    found = b"\t" if delimiter == "tab" else delimiter.encode()
+    found = b"\t" if delimiter == "tab" else text("delimiter", delimiter).encode()
     if len(found) != 1:
-        raise UsageError(f"delimiter {delimiter!r}: expected one character, or tab")
+        raise wrong("delimiter", delimiter, "one character, or tab")
     return found
 
 
@@ -107,23 +110,22 @@ def _file(run: Run, source: PathLike, output: PathLike, known: c.ConvertOptions,
           labels: Labels, values: Optional[PathLike], transform: Optional[str]) -> None:
     """Converts a file. With `columns`, the file is a table."""
     if values is not None:
-        known.values = path_bytes(values)
+        known.values = path_bytes(values, "values")
     if columns is not None:
-        known.table.columns = (columns if isinstance(columns, str) else ",".join(map(str, columns))).encode()
+        known.table.columns = encoded("columns", columns if isinstance(columns, str) else ",".join(map(str, items("columns", columns, "a list of columns"))))
     if delimiter is not None:
         known.table.delimiter = separator(delimiter)
     known.table.no_header = not header
     set_label_files(known, labels)
     _set_values(known, value_column, missing, transform)
-    run.call("sluice_convert", path_bytes(source), path_bytes(output), byref(known), None)
+    run.call("sluice_convert", path_bytes(source, "source"), path_bytes(output, "output"), byref(known), None)
 
 
 def _set_values(known: c.ConvertOptions, value_column: Optional[Any], missing: str, transform: Optional[str]) -> None:
     if value_column is not None:
-        known.table.value_column = str(value_column).encode()
+        known.table.value_column = encoded("value_column", str(value_column))
     known.table.missing = choose("missing", MISSING, missing)
-    if transform is not None:
-        known.transform = transform.encode()
+    known.transform = encoded("transform", transform)
 
 
 def _stream(run: Run, source: Any, output: PathLike, known: c.ConvertOptions, columns: Union[None, str, Sequence[Any]],
@@ -133,7 +135,7 @@ def _stream(run: Run, source: Any, output: PathLike, known: c.ConvertOptions, co
     known.table.columns = None if items is None else items.encode(errors="surrogateescape")
     _set_values(known, value_column, missing, transform)
     stream = table_stream(source, items, value_column)
-    run.call("sluice_convert_arrow", c_void_p(stream.pointer), path_bytes(output), byref(known), None)
+    run.call("sluice_convert_arrow", c_void_p(stream.pointer), path_bytes(output, "output"), byref(known), None)
 
 
 def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shape: Optional[Sequence[int]] = None,
@@ -194,9 +196,14 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     >>> trips.titles, list(trips.labels(1))
     (('hour(when)', 'origin'), ['JFK', 'LAX'])
     """
+    flag("header", header)
+    flag("restart", restart)
+    real("checkpoint_interval", checkpoint_interval, 0)
     of_file = isinstance(source, (str, bytes, os.PathLike))
     of_table = not of_file and is_table(source)
-    if value not in VALUES and (of_table or columns is not None) and value_column is None:
+    if not isinstance(value, str) and columns is None and not of_table:
+        choose("value", VALUES, value)
+    if (not isinstance(value, str) or value not in VALUES) and (of_table or columns is not None) and value_column is None:
         value, value_column = "auto", value
     if not of_file and (delimiter is not None or not header or format != "auto" or restart or checkpoint_interval != 0):
         raise UsageError("delimiter, header, format, restart and checkpoint_interval apply only to files")
@@ -225,6 +232,8 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     elif not of_file and values is None:
         raise UsageError(f"{type(source).__name__} is neither a table (collect a lazy frame first) nor a supported sparse "
                          "array, and coordinates need values: convert(coords, output, values)")
+    elif not of_file and not hasattr(source, "__iter__"):
+        raise wrong("source", source, "a file, a table, a sparse array or coordinates")
     elif not of_file:
         coords = [plain(column, f"the indices of mode {n}") for n, column in enumerate(source)]
         values = plain(values, "the values")
@@ -233,14 +242,16 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
                      progress, c.ConvertOptions if of_file or of_table else c.BuilderOptions)
     set_sort_limits(known, block_bytes, temp_folder, max_temp)
     if null is not None:
-        known.table.null = (null if isinstance(null, str) else ",".join(null)).encode()
+        known.table.null = null_words(null)
     if of_file:
         known.dialect, known.restart, known.commit_seconds = choose("format", FORMATS, format), restart, checkpoint_interval
         _file(run, source, output, known, columns, value_column, delimiter, header, missing, labels, values, transform)
     elif of_table:
-        known.source_name = None if source_name is None else path_bytes(source_name)
+        known.source_name = None if source_name is None else path_bytes(source_name, "source_name")
         _stream(run, source, output, known, columns, value_column, missing, transform)
     else:
+        if np.ndim(values) != 1:
+            raise wrong("values", values, "an array with one value for each nonzero")
         _push(run, output, coords, np.asarray(values), known, names)
     return Tensor(output)
 
@@ -259,19 +270,19 @@ def generate(output: PathLike, shape: Sequence[int], nnz: int, *, seed: int = 0,
     >>> sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3, noise=0.1)
     <sluice.Tensor 40 x 30 x 20, 4000 nonzeros, demo.slc>
     """
-    if not os.fsdecode(output).rstrip("/").endswith(".slc"):
+    if not path_text(output, "output").rstrip("/").endswith(".slc"):
         raise UsageError(f"the name {output!s} must end in .slc")
     known = options(c.GenerateOptions)
     known.distribution = choose("distribution", DISTRIBUTIONS, distribution)
     # In the C interface, 0 means the default. The smallest positive exponent generates the same tensor as exponent 0.
-    known.zipf_exponent = zipf if zipf != 0 else 5e-324
+    known.zipf_exponent = real("zipf", zipf, 0) or 5e-324
     known.rank, known.noise, known.seed = rank, noise, seed
-    known.run.threads, known.run.memory_bytes, known.output.overwrite = threads, size(memory), overwrite
+    known.run.threads, known.run.memory_bytes, known.output.overwrite = threads, size("memory", memory), overwrite
     known.output.codec, known.output.relabel = choose("codec", CODECS, codec), choose("relabel", RELABELS, relabel)
     set_fibers(known, fibers)
     set_sort_limits(known, block_bytes, temp_folder, max_temp)
     run = Run()
     run.watch(known, progress)
-    lengths = (c_uint64 * len(shape))(*(c.whole(c_uint64, "length", length) for length in shape))
-    run.call("sluice_generate", path_bytes(output), c_uint32(len(shape)), lengths, c.whole(c_uint64, "nnz", nnz), byref(known))
+    dims = wholes("shape", shape)
+    run.call("sluice_generate", path_bytes(output, "output"), c_uint32(len(dims)), (c_uint64 * len(dims))(*dims), c.whole(c_uint64, "nnz", nnz), byref(known))
     return Tensor(output)

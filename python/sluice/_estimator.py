@@ -10,11 +10,11 @@ import tempfile
 import weakref
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-import numpy as np
-
+from ._arguments import whole
 from ._convert import convert
 from ._errors import InputError, SluiceError, UsageError
 from ._interop import package
+from ._numpy import np
 from ._tensor import Tensor
 
 UNSEEN = ("error", "skip")
@@ -216,7 +216,7 @@ class CPD:
                     yield tensor, end
 
     def _decompose(self, tensor: Tensor, end: contextlib.ExitStack, given: Dict[str, Any]) -> None:
-        if not 0 <= self.mode < tensor.order:
+        if not 0 <= whole("mode", self.mode, -2**63) < tensor.order:
             raise UsageError(f"no mode {self.mode}: the tensor has {tensor.order} modes, counted from 0")
         result = tensor.cpd(self.rank, **self.options)
         weakref.finalize(result, end.pop_all().close)  # names of the result are read from a temporary store, too

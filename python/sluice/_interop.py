@@ -6,19 +6,24 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
-import numpy as np
-
+from ._arguments import flag, path_bytes, path_text, whole
 from ._errors import InputError, StorageError, UsageError
-from ._options import plain
+from ._numpy import np
+from ._options import ORDERS, choose, plain
 from ._stored import Stored
 
 if TYPE_CHECKING:
     from ._result import Result
 
 # Columns of a tidy table of factors, with their NumPy types.
-COLUMNS = {"component": np.int32, "weight": np.float64, "mode": np.int32, "title": object, "index": np.int64, "name": object,
-           "value": np.float64}
+COLUMNS = {"component": "int32", "weight": "float64", "mode": "int32", "title": "object", "index": "int64", "name": "object",
+           "value": "float64"}
 MODEL_ENDINGS = (".mat", ".ktensor")
+
+
+def store_path(given: Any) -> bytes:
+    """Returns the path of a Tensor, or a path, as bytes."""
+    return path_bytes(given.path if isinstance(given, Stored) else given, "store")
 
 
 def package(name: str) -> Any:
@@ -61,8 +66,17 @@ def titles_and_names(result: "Result", modes: Sequence[int], store: Any) -> Tupl
 
 
 def tidy(result: "Result", rows: Optional[int], modes: Optional[Sequence[int]], by: str, store: Any) -> Iterator[Dict[str, np.ndarray]]:
-    """Yields a tidy table for each component: the columns COLUMNS, and a row for each row of a factor."""
+    """Returns a tidy table for each component: the columns COLUMNS, and a row for each row of a factor."""
     selected = result._selected_modes(modes)
+    choose("by", ORDERS, by)
+    if rows is not None:
+        whole("rows", rows, 1)
+    if store is not None:
+        store_path(store)
+    return _tidy_parts(result, rows, selected, by, store)
+
+
+def _tidy_parts(result: "Result", rows: Optional[int], selected: List[int], by: str, store: Any) -> Iterator[Dict[str, np.ndarray]]:
     if rows is not None:
         for component in range(result.rank):
             found = list(result._top_rows(component, rows, selected, by, store))
@@ -83,16 +97,17 @@ def pandas_table(tables: Iterator[Dict[str, np.ndarray]]) -> Any:
 def arrow_tables(tables: Iterator[Dict[str, np.ndarray]]) -> Iterator[Any]:
     """Yields the tables as tables of pyarrow."""
     arrow = package("pyarrow")
-    kinds = {object: arrow.string(), np.int32: arrow.int32(), np.int64: arrow.int64(), np.float64: arrow.float64()}
+    kinds = {"object": arrow.string(), "int32": arrow.int32(), "int64": arrow.int64(), "float64": arrow.float64()}
     for part in tables:
         yield arrow.table({name: arrow.array(part[name], type=kinds[kind]) for name, kind in COLUMNS.items()})
 
 
 def write_parquet(tables: Iterator[Dict[str, np.ndarray]], path: Any, overwrite: bool) -> None:
     """Writes the tables to a Parquet file, one row group each; the file is complete or absent."""
+    output = path_text(path)
+    replace = flag("overwrite", overwrite)
     parquet = package("pyarrow.parquet")
-    output = os.fsdecode(path)
-    if os.path.exists(output) and not overwrite:
+    if os.path.exists(output) and not replace:
         raise StorageError(f"{output}: the file exists; remove it, or replace it (overwrite)", "io", file=output, field="overwrite")
     part, writer = output + ".part", None
     try:

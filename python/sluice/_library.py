@@ -11,22 +11,16 @@ import warnings
 from ctypes import byref, c_int
 from typing import Any, Callable, Optional
 
-import numpy as np
-
+from ._arguments import function, is_bool, whole, wrong
 from ._errors import BudgetError, InputError, SluiceError, StorageError, UsageError
-from ._structs import ON_PROGRESS, Error
+from ._numpy import np
+from ._structs import KEYWORDS, ON_PROGRESS, Error
 
 # Arguments: phase, units done, units in total (None: unknown). Returning True stops the call.
 Progress = Callable[[str, int, Optional[int]], Any]
 NOWHERE = 2**64 - 1
 CLASSES = {"usage": UsageError, "input": InputError, "format": InputError, "unsupported": InputError,
            "budget": BudgetError, "io": StorageError, "no-space": StorageError, "damaged": StorageError}
-# C names of struct members and functions whose Python name differs.
-KEYWORDS = {"memory_bytes": "memory", "max_temp_bytes": "max_temp", "dims": "shape", "dialect": "format",
-            "device->memory_bytes": "device_memory", "device->chip": "device_name",
-            "device->streams": "streams", "device->split": "split", "device->count": "devices",
-            "checkpoint_folder": "checkpoint", "folder": "output",
-            "sluice_layout_add": "add_layout", "sluice_layout_gather": "gather_layout"}
 VERSION = "0.1."
 
 
@@ -93,22 +87,20 @@ def pointer(array: Optional[np.ndarray]) -> Any:
     return array.ctypes.data_as(ctypes.c_void_p) if array is not None else ctypes.c_void_p()
 
 
-def path_bytes(path: Any) -> bytes:
-    found = os.fsencode(path)
-    if b"\0" in found:
-        raise UsageError(f"the path {path!r} contains a zero character")
-    return found
-
-
-def size(text: Any) -> int:
+def size(name: str, value: Any) -> int:
     """Converts a number, or text such as "2GiB" or "50%", to bytes; None to 0."""
-    if text is None:
+    if value is None:
         return 0
-    if isinstance(text, (int, np.integer)):
-        return int(text)
+    if not isinstance(value, str):
+        if is_bool(value) or not (hasattr(value, "__index__") or isinstance(value, float) and value.is_integer()):
+            raise wrong(name, value, 'a number of bytes, or text such as "2GiB"')
+        return whole(name, int(value), 1)
     out = ctypes.c_uint64()
-    call("sluice_parse_size", str(text).encode(), byref(out))
-    return out.value
+    try:
+        call("sluice_parse_size", value.encode(errors="surrogateescape"), byref(out))
+    except UsageError as fault:
+        raise UsageError(f"{fault} ({name})", field=name) from None
+    return whole(name, out.value, 1)
 
 
 def fault(status: int, err: Error) -> SluiceError:
@@ -161,9 +153,9 @@ class Run:
     def watch(self, known: Any, progress: Optional["Progress"] = None) -> None:
         """Sets `stop` and `progress` in options; calls progress at most ten times a second."""
         known.run.stop = ctypes.pointer(self.stop)
-        if progress is None:
+        if function("progress", progress) is None:
             return
-        callback: Progress = progress
+        callback: Progress = progress  # type: ignore[assignment]
 
         def report(_: Any, given: Any) -> int:
             now, at = time.monotonic(), given.contents

@@ -7,11 +7,11 @@ import os
 from dataclasses import dataclass
 from typing import Any, Dict, Optional, Sequence, Union
 
-import numpy as np
-
 from . import _structs as c
+from ._arguments import encoded, flag, items, path_bytes, text, whole, wholes, wrong
 from ._errors import UsageError
 from ._library import Progress, Run, options, size
+from ._numpy import np
 
 PathLike = Union[str, "os.PathLike[str]"]
 Labels = Union[None, PathLike, Sequence[PathLike], Dict[int, Any]]
@@ -26,6 +26,7 @@ FORMATS = {"auto": 0, "tns": 1, "parti": 2, "frostt-ext": 3, "genten": 4, "tenso
 EXPORTS = {None: 0, "tns": 1, "splatt-bin": 2, "npz": 3, "scipy": 4, "matlab": 5}
 MODELS = {None: 0, "npy": 1, "splatt": 2, "ktensor": 3, "csv": 4, "matlab": 5}
 MISSING = {"error": 0, "skip": 1, "name": 2}
+ORDERS = {"absolute": False, "value": True}  # of top rows: whether the sign counts
 FIBERS = {"auto": 0, "none": 1}
 Fibers = Union[str, int, "tuple[int, int]"]
 RELABELS = {"none": 1, "frequency": 2}
@@ -49,8 +50,8 @@ def plain(array: Any, what: str) -> np.ndarray:
 
 
 def choose(name: str, choices: Dict[Any, int], given: Any) -> int:
-    if given not in choices:
-        raise UsageError(f"{name} {given!r} is not one of {', '.join(map(str, choices))}")
+    if not isinstance(given, (str, type(None))) or given not in choices:
+        raise UsageError(f"{name} {given!r} is not one of {', '.join(map(str, choices))}", field=name)
     return choices[given]
 
 
@@ -58,17 +59,24 @@ def set_label_files(known: Any, labels: Labels) -> None:
     """Sets the files with index names; `labels` is one or more folders, or {mode: file}."""
     where = []
     if isinstance(labels, dict):
-        where = [b"%d=%s" % (mode + 1, os.fsencode(path)) for mode, path in labels.items()]
+        where = [b"%d=%s" % (whole("a mode of labels", mode, 0, c.MAX_ORDER - 1) + 1, path_bytes(path, "labels"))
+                 for mode, path in labels.items()]
+    elif isinstance(labels, (str, bytes, os.PathLike)):
+        where = [path_bytes(labels, "labels")]
     elif labels is not None:
-        where = [os.fsencode(path) for path in ([labels] if isinstance(labels, (str, os.PathLike)) else labels)]
+        where = [path_bytes(path, "labels") for path in items("labels", labels, "folders, or {mode: file}")]
     known.labels, known.label_count = (ctypes.c_char_p * len(where))(*where), len(where)
+
+
+def null_words(given: Union[None, str, Sequence[str]]) -> Optional[bytes]:
+    """Returns the words of `null`, separated by commas."""
+    return None if given is None else encoded("null", given if isinstance(given, str) else ",".join(
+        text("null", word) for word in items("null", given, "a list of words")))
 
 
 def index_base(given: Optional[int]) -> int:
     """Converts an index base (None, 0 or 1) to the library's enumeration (0, 1 or 2)."""
-    if given not in (None, 0, 1):
-        raise UsageError(f"index_base {given!r} is not None, 0 or 1")
-    return 0 if given is None else given + 1
+    return 0 if given is None else whole("index_base", given, 0, 1) + 1
 
 
 def set_fibers(known: Any, given: Fibers) -> None:
@@ -76,17 +84,20 @@ def set_fibers(known: Any, given: Fibers) -> None:
     if isinstance(given, str):
         known.output.fibers = choose("fibers", FIBERS, given)
         return
-    mode, bits = given if isinstance(given, tuple) else (given, 12)
+    try:
+        mode, bits = wholes("fibers", given) if isinstance(given, tuple) else (whole("fibers", given), 12)
+    except ValueError:
+        mode, bits = -1, 0
     if not 0 <= mode < c.MAX_ORDER or not 1 <= bits <= 24:
-        raise UsageError(f"fibers {given!r}: expected a mode, counted from 0, or (mode, bits) with 1 to 24 bits")
+        raise wrong("fibers", given, "a mode, counted from 0, or (mode, bits) with 1 to 24 bits")
     known.output.fibers, known.output.fiber_mode, known.output.fiber_bits = 2, mode, bits
 
 
 def set_sort_limits(known: Any, block_bytes: Any, temp_folder: Optional[PathLike], max_temp: Any) -> None:
     """Sets the block size, and the folder and size limit of temporary files."""
-    known.output.block_bytes, known.output.max_temp_bytes = size(block_bytes), size(max_temp)
+    known.output.block_bytes, known.output.max_temp_bytes = size("block_bytes", block_bytes), size("max_temp", max_temp)
     if temp_folder is not None:
-        known.output.temp_folder = os.fsencode(temp_folder)
+        known.output.temp_folder = path_bytes(temp_folder, "temp_folder")
 
 
 @dataclass(frozen=True)
@@ -104,20 +115,19 @@ class Device:
         """Converts the selection to the library's struct."""
         out = options(c.DeviceOptions)
         out.kind = choose("device", DEVICES, self.device)
-        out.memory_bytes, out.streams = size(self.device_memory), self.streams
-        kind, _, fraction = (self.split or "").partition("=")
+        out.memory_bytes, out.streams = size("device_memory", self.device_memory), self.streams
+        kind, _, fraction = ("" if self.split is None else text("split", self.split)).partition("=")
         out.split = choose("split", SPLITS, kind or None)
         if out.split == SPLITS["static"]:
             try:
                 out.split_fraction = float(fraction)
             except ValueError:
                 raise UsageError(f"split {self.split!r}: expected a fraction from 0 to 1, such as static=0.7") from None
-        if self.name is not None:
-            out.chip = self.name.encode()
-        if isinstance(self.devices, int):
-            out.count = self.devices
+        out.chip = encoded("device_name", self.name)
+        if hasattr(self.devices, "__index__"):
+            out.count = whole("devices", self.devices)
         elif self.devices is not None:
-            numbers = list(self.devices)
+            numbers = wholes("devices", self.devices, 0, 2**32 - 1)
             if self.device != "gpu" or not 1 <= len(numbers) <= c.MAX_DEVICES:
                 raise UsageError(f"devices {numbers}: a list has 1 to {c.MAX_DEVICES} GPUs and requires device='gpu'; "
                                  "for the CPU, pass the number of devices")
@@ -131,10 +141,10 @@ def compute(known: Any, run: Run, memory: Any, threads: int, precision: str, io:
             **more: Any) -> c.DeviceOptions:
     """Sets the members `run` and `compute` of the options `known`; returns the device options."""
     run.watch(known, progress)
-    known.run.memory_bytes, known.run.threads = size(memory), threads
+    known.run.memory_bytes, known.run.threads = size("memory", memory), threads
     out = known.compute
     out.precision, out.io = choose("precision", PRECISIONS, precision), choose("io", IOS, io)
-    out.deterministic, out.no_cache, out.io_limit = deterministic, not cache, size(io_limit)
+    out.deterministic, out.no_cache, out.io_limit = deterministic, not flag("cache", cache), size("io_limit", io_limit)
     for name, given in more.items():
         setattr(out, name, choose(name, CHOICES[name], given))
     devices = device.options()

@@ -10,13 +10,13 @@ from ctypes import byref
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
-import numpy as np
-
 from . import _structs as c
+from ._arguments import encoded, flag, items, path_bytes, path_text, whole, wholes
 from ._errors import UsageError
-from ._interop import arrow_tables, model_of, package, pandas_table, tidy, write_parquet
-from ._library import LIB, Progress, Run, call, options, path_bytes, pointer, size
-from ._options import FORMATS, MODELS, choose, index_base as first_index, plain
+from ._interop import arrow_tables, model_of, package, pandas_table, store_path, tidy, write_parquet
+from ._library import LIB, Progress, Run, call, options, pointer, size
+from ._numpy import np
+from ._options import FORMATS, MODELS, ORDERS, choose, index_base as first_index, null_words, plain
 from ._stored import Stored
 from ._views import plot_result, result_html
 
@@ -157,11 +157,6 @@ def _recorded_path(record: Dict[str, Any], name: str) -> str:
     return os.fsdecode(bytes.fromhex(digits)) if digits else record.get(name) or ""
 
 
-def _store_path(given: Any) -> bytes:
-    """Returns the path of a Tensor, or a path, as bytes."""
-    return path_bytes(given.path if isinstance(given, Stored) else given)
-
-
 class Result:
     """
     A CP decomposition: the sum over r of weights[r] times the outer product of columns r of all
@@ -291,7 +286,7 @@ class Result:
             return
         known.record = self._record
         where = self._names_from(store)
-        known.store = None if where is None else path_bytes(where)
+        known.store = None if where is None else store_path(where)
         model = self._model()
         try:
             call("sluice_model_report", model, path_bytes(path), byref(known))
@@ -355,9 +350,10 @@ class Result:
         if isinstance(coords, (Stored, str, os.PathLike)):
             with tempfile.TemporaryDirectory(prefix="sluice-predict-") as folder:
                 output = os.path.join(folder, "values.npy")
-                self._predict_rows(_store_path(coords), output, threads=threads)
+                self._predict_rows(store_path(coords), output, threads=threads)
                 return np.load(output)[:, 1].copy()
-        columns = [plain(column, f"the indices of mode {n}") for n, column in enumerate(coords)]
+        columns = [plain(column, f"the indices of mode {n}")
+                   for n, column in enumerate(items("coords", coords, "a list with the indices of each mode, or a store"))]
         if len(columns) != len(self.factors) or any(column.shape != columns[0].shape or column.ndim != 1
                                                     for column in columns):
             raise UsageError(f"coordinates have the shapes {[column.shape for column in columns]}; expected "
@@ -381,7 +377,8 @@ class Result:
         return out
 
     def predict_file(self, path: Any, output: Any = None, *, format: str = "auto", index_base: Optional[int] = None,
-                     columns: Optional[str] = None, value_column: Optional[str] = None, store: Any = None,
+                     columns: Optional[str] = None, value_column: Optional[str] = None,
+                     null: Union[None, str, Sequence[str]] = None, store: Any = None,
                      overwrite: bool = False, threads: int = 0, memory: Any = None,
                      progress: Optional[Progress] = None) -> Prediction:
         """
@@ -393,7 +390,7 @@ class Result:
         `path` is a text file in any text format; a Tensor or the path of a store; or a table (CSV,
         TSV) with the columns of `store` (None: the factorized store), in which names are looked up.
         `columns` and `value_column` replace the names of the columns; with value_column "", the
-        table has no values. `memory` limits the memory for stores and tables.
+        table has no values. Words in `null` are read as empty fields, as by convert. `memory` limits the memory for stores and tables.
 
         >>> t.export("demo.tns")
         4000
@@ -404,10 +401,10 @@ class Result:
         """
         where = None if isinstance(path, Stored) else self._names_from(store)
         return self._predict_rows(
-            _store_path(path), output, dialect=choose("format", FORMATS, format), index_base=first_index(index_base),
-            columns=None if columns is None else columns.encode(), overwrite=overwrite, threads=threads, memory=memory,
-            value_column=None if value_column is None else value_column.encode(), progress=progress,
-            store=None if where is None else _store_path(where))
+            store_path(path), output, dialect=choose("format", FORMATS, format), index_base=first_index(index_base),
+            columns=encoded("columns", columns), null=null_words(null), overwrite=overwrite, threads=threads, memory=memory,
+            value_column=encoded("value_column", value_column), progress=progress,
+            store=None if where is None else store_path(where))
 
     def _predict_rows(self, path: bytes, output: Any, *, threads: int = 0, memory: Any = None,
                       progress: Optional[Progress] = None, **members: Any) -> Prediction:
@@ -416,14 +413,14 @@ class Result:
         known = options(c.PredictTextOptions)
         for name, value in members.items():
             setattr(known, name, value)
-        known.run.threads, known.run.memory_bytes = threads, size(memory)
+        known.run.threads, known.run.memory_bytes = threads, size("memory", memory)
         run.watch(known, progress)
-        ending = os.path.splitext(os.fsdecode(output))[1] if output is not None else ""
+        ending = os.path.splitext(path_text(output, "output"))[1] if output is not None else ""
         known.form = {".csv": 1, ".npy": 2}.get(ending, 0)
         report = options(c.PredictReport)
         model = self._model()
         try:
-            run.call("sluice_predict_text", model, path, None if output is None else path_bytes(output), byref(known),
+            run.call("sluice_predict_text", model, path, None if output is None else path_bytes(output, "output"), byref(known),
                      byref(report))
         finally:
             LIB.sluice_model_destroy(model)
@@ -445,8 +442,9 @@ class Result:
         >>> first.value == float(r.factors[2][first.index, 0])
         True
         """
+        component = whole("component", component, -2**63)
         if not 0 <= component < self.rank:
-            raise UsageError(f"no component {component}: there are {self.rank} components, counted from 0")
+            raise UsageError(f"no component {component}: there are {self.rank} components, counted from 0", field="component")
         out: List[List[Row]] = []
         for row in self._top_rows(component, rows, self._selected_modes(modes), by, store, memory):
             if row.place == 0:
@@ -456,9 +454,9 @@ class Result:
 
     def _selected_modes(self, modes: Optional[Sequence[int]]) -> List[int]:
         """Returns the modes as a list; None selects all modes."""
-        selected = list(range(len(self.factors)) if modes is None else modes)
+        selected = wholes("modes", range(len(self.factors)) if modes is None else modes, -2**63)
         if any(not 0 <= mode < len(self.factors) for mode in selected):
-            raise UsageError(f"not all of the modes {selected} exist: there are {len(self.factors)} modes, counted from 0")
+            raise UsageError(f"not all of the modes {selected} exist: there are {len(self.factors)} modes, counted from 0", field="modes")
         return selected
 
     def _names_from(self, store: Any) -> Any:
@@ -467,16 +465,16 @@ class Result:
 
     def _top_rows(self, component: int, rows: int, modes: List[int], by: str, store: Any, memory: Any = None) -> List["_TopRow"]:
         """Returns the top rows of a component in the modes `modes`."""
-        if by not in ("absolute", "value"):
-            raise UsageError(f"by {by!r} is not one of absolute, value")
+        signed = choose("by", ORDERS, by)
+        rows = whole("rows", rows, 1)
         if not modes:
             return []
         where = self._names_from(store)
         known = options(c.TopOptions)
         known.component_count, known.mode_count = 1, len(modes)
         known.components, known.modes = (ctypes.c_uint32 * 1)(component), (ctypes.c_uint32 * len(modes))(*modes)
-        known.rows, known.by_signed, known.run.memory_bytes = rows, by == "value", size(memory)
-        known.store = None if where is None else path_bytes(where)
+        known.rows, known.by_signed, known.run.memory_bytes = rows, signed, size("memory", memory)
+        known.store = None if where is None else store_path(where)
         out: List[_TopRow] = []
 
         def on_row(_: Any, given: Any) -> int:
@@ -513,19 +511,19 @@ class Result:
         True
         """
         known = options(c.ModelExportOptions)
-        known.raw_names = not escape
+        known.raw_names = not flag("escape", escape)
         known.form = choose("form", MODELS, form)
-        known.overwrite, known.run.memory_bytes = overwrite, size(memory)
+        known.overwrite, known.run.memory_bytes = overwrite, size("memory", memory)
         where = self._names_from(store)
-        known.store = None if where is None else path_bytes(where)
+        known.store = None if where is None else store_path(where)
         run = Run()
         run.watch(known, progress)
         if self.folder is not None and form != "npy":
-            run.call("sluice_run_export", path_bytes(self.folder), path_bytes(output), byref(known))
+            run.call("sluice_run_export", path_bytes(self.folder), path_bytes(output, "output"), byref(known))
             return
         model = self._model()
         try:
-            run.call("sluice_model_export", model, path_bytes(output), byref(known))
+            run.call("sluice_model_export", model, path_bytes(output, "output"), byref(known))
         finally:
             LIB.sluice_model_destroy(model)
 
@@ -554,7 +552,8 @@ class Result:
         >>> r.to_arrow().num_rows                             # needs pyarrow
         270
         """
-        return package("pyarrow").concat_tables(arrow_tables(tidy(self, rows, modes, by, store)))
+        tables = tidy(self, rows, modes, by, store)
+        return package("pyarrow").concat_tables(arrow_tables(tables))
 
     def to_parquet(self, path: Any, rows: Optional[int] = None, *, modes: Optional[Sequence[int]] = None,
                    by: str = "absolute", store: Any = None, overwrite: bool = False) -> None:
@@ -629,8 +628,9 @@ def load_result(path: Any, handle: Any = None, store: Optional[str] = None, mapp
 def report_options(components: int, rows: int, store: Any, overwrite: bool, memory: Any) -> Any:
     """Returns the library's struct with the options of a report."""
     known = options(c.ReportOptions)
-    known.components, known.rows, known.overwrite, known.run.memory_bytes = components, rows, overwrite, size(memory)
-    known.store = None if store is None else path_bytes(store)
+    known.components, known.rows = whole("components", components, 1, 2**32 - 1), whole("rows", rows, 1, 2**32 - 1)
+    known.overwrite, known.run.memory_bytes = overwrite, size("memory", memory)
+    known.store = None if store is None else store_path(store)
     return known
 
 

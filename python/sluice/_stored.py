@@ -9,12 +9,12 @@ from ctypes import byref, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple, TypeVar
 
-import numpy as np
-
 from . import _structs as c
 from ._arrow import is_table, table_stream
+from ._arguments import encoded, items, path_bytes, path_text, text, whole, wrong
 from ._errors import SluiceError, UsageError
-from ._library import LIB, Progress, Run, call, fault, options, path_bytes, size
+from ._library import LIB, Progress, Run, call, fault, options, size
+from ._numpy import np
 from ._options import (CODECS, DUPLICATES, EXPORTS, FORMATS, LAYOUTS, RELABELS, Fibers, Labels, PathLike, choose,
                        index_base as first_index, set_fibers, set_label_files, set_sort_limits)
 
@@ -101,7 +101,7 @@ class Stored:
 
     def __init__(self, path: PathLike) -> None:
         self._store: Optional[_Handle] = None
-        self.path = os.fsdecode(path)
+        self.path = path_text(path)
         self._store = _Handle(path)
         self._read_shape()
 
@@ -233,6 +233,8 @@ class Stored:
         >>> named.index(0, "bob")
         1
         """
+        mode = self._mode(mode)
+        text("name", name)
         if mode not in self._indices:
             names = self.labels(mode)
             self._indices[mode] = {} if names is None else {one: index for index, one in reversed(list(enumerate(names)))}
@@ -271,9 +273,13 @@ class Stored:
         return f"<sluice.Tensor {dims}, {self.nnz} nonzeros, {self.path}>"
 
     def _mode(self, mode: int) -> int:
-        if not 0 <= mode < self.order:
-            raise UsageError(f"no mode {mode}: the tensor has {self.order} modes, counted from 0")
-        return mode
+        found = whole("mode", mode, -2**63)
+        if not 0 <= found < self.order:
+            raise UsageError(f"no mode {found}: the tensor has {self.order} modes, counted from 0", field="mode")
+        return found
+
+    def _modes(self, name: str, modes: Any) -> List[int]:
+        return [self._mode(mode) for mode in items(name, modes, "a list of modes")]
 
     def check(self, *, fast: bool = False, threads: int = 0, memory: Any = None,
               progress: Optional[Progress] = None) -> None:
@@ -283,7 +289,7 @@ class Stored:
         >>> t.check()
         """
         known = options(c.CheckOptions)
-        known.fast, known.run.threads, known.run.memory_bytes = fast, threads, size(memory)
+        known.fast, known.run.threads, known.run.memory_bytes = fast, threads, size("memory", memory)
         run = Run()
         run.watch(known, progress)
         run.call("sluice_check", path_bytes(self.path), byref(known), None)
@@ -297,7 +303,8 @@ class Stored:
         []
         """
         known = options(c.CheckOptions)
-        known.fast, known.run.threads, known.run.memory_bytes, known.max_findings = fast, threads, size(memory), most
+        known.fast, known.run.threads, known.run.memory_bytes = fast, threads, size("memory", memory)
+        known.max_findings = whole("most", most, 1, 2**32 - 1)
         found: List[SluiceError] = []
         known.found = c.ON_FOUND(lambda _, given: found.append(fault(given.contents.status, given.contents)))
         run = Run()
@@ -328,11 +335,11 @@ class Stored:
         known = options(c.ExportOptions)
         known.form = choose("form", EXPORTS, form)
         known.index_base, known.overwrite, known.header = first_index(index_base), overwrite, header
-        known.run.threads, known.run.memory_bytes = threads, size(memory)
+        known.run.threads, known.run.memory_bytes = threads, size("memory", memory)
         lines = c_uint64()
         run = Run()
         run.watch(known, progress)
-        run.call("sluice_export", path_bytes(self.path), path_bytes(output), byref(known), byref(lines))
+        run.call("sluice_export", path_bytes(self.path), path_bytes(output, "output"), byref(known), byref(lines))
         return lines.value
 
     def add_layout(self, kind: str, mode: int, *, threads: int = 0, memory: Any = None,
@@ -348,7 +355,7 @@ class Stored:
         """
         run = Run()
         known = options(c.LayoutOptions)
-        known.run.threads, known.run.memory_bytes = threads, size(memory)
+        known.run.threads, known.run.memory_bytes = threads, size("memory", memory)
         run.watch(known, progress)
         run.call("sluice_layout_add", path_bytes(self.path), ctypes.c_int(choose("kind", LAYOUTS, kind)),
                  c_uint32(self._mode(mode)), byref(known))
@@ -389,7 +396,7 @@ class Stored:
         >>> len(t.layouts[0].stripes)
         2
         """
-        paths = [path_bytes(folder) for folder in folders]
+        paths = [path_bytes(folder, "folders") for folder in items("folders", folders, "a list of folders")]
         self._move_layout("sluice_layout_stripe", (c_uint32(len(paths)), (ctypes.c_char_p * len(paths))(*paths)), kind, mode, progress)
 
     def gather_layout(self, kind: str = "blco", mode: int = 0, *, progress: Optional[Progress] = None) -> None:
@@ -434,22 +441,24 @@ class Stored:
         known = options(c.AppendOptions)
         known.index_base = first_index(index_base)
         known.duplicates = choose("duplicates", DUPLICATES, duplicates)
-        known.fixed_modes = sum(1 << self._mode(mode) for mode in set(fixed_modes))
-        known.again, known.drop_layouts, known.run.threads, known.run.memory_bytes = again, drop_layouts, threads, size(memory)
+        known.fixed_modes = sum(1 << mode for mode in set(self._modes("fixed_modes", fixed_modes)))
+        known.again, known.drop_layouts, known.run.threads, known.run.memory_bytes = again, drop_layouts, threads, size("memory", memory)
         known.dialect, known.table = choose("format", FORMATS, format), table
-        known.values = None if values is None else path_bytes(values)
-        known.source_name = None if source_name is None else path_bytes(source_name)
+        known.values = None if values is None else path_bytes(values, "values")
+        known.source_name = None if source_name is None else path_bytes(source_name, "source_name")
         set_label_files(known, labels)
         set_sort_limits(known, block_bytes, temp_folder, max_temp)
         report = options(c.AppendReport)
         set_fibers(known, fibers)
         run = Run()
         run.watch(known, progress)
+        if not is_table(source) and not isinstance(source, (str, bytes, os.PathLike)):
+            raise wrong("source", source, "a file or a table; to add coordinates, write them to a file, for example with Tensor.export")
         if is_table(source):
             stream = table_stream(source, None, None)
             run.call("sluice_append_arrow", path_bytes(self.path), c_void_p(stream.pointer), byref(known), byref(report))
         else:
-            run.call("sluice_append", path_bytes(self.path), path_bytes(source), byref(known), byref(report))
+            run.call("sluice_append", path_bytes(self.path), path_bytes(source, "source"), byref(known), byref(report))
         self._reopen()
         return not report.known
 
@@ -473,9 +482,11 @@ class Stored:
         set_sort_limits(known, block_bytes, temp_folder, max_temp)
         run.watch(known, progress)
         known.keep_indices = keep_indices
+        if not isinstance(ranges, dict):
+            raise wrong("ranges", ranges, "{mode: range}")
         flat = [self._range(mode, one) for mode, given in ranges.items()
                 for one in (given if isinstance(given, (list, tuple)) else [given])]
-        run.call("sluice_slice", path_bytes(self.path), path_bytes(output), c_uint32(len(flat)),
+        run.call("sluice_slice", path_bytes(self.path), path_bytes(output, "output"), c_uint32(len(flat)),
                    (c.Range * len(flat))(*flat), byref(known), None)
         return type(self)(output)
 
@@ -493,18 +504,20 @@ class Stored:
         known = self._reshape(codec, relabel, transform, fibers, overwrite, threads, memory)
         set_sort_limits(known, block_bytes, temp_folder, max_temp)
         run.watch(known, progress)
-        order = (c_uint32 * len(modes))(*(self._mode(mode) for mode in modes))
-        run.call("sluice_permute", path_bytes(self.path), path_bytes(output), c_uint32(len(modes)), order,
+        order = self._modes("modes", modes)
+        run.call("sluice_permute", path_bytes(self.path), path_bytes(output, "output"), c_uint32(len(order)), (c_uint32 * len(order))(*order),
                    byref(known), None)
         return type(self)(output)
 
     def _range(self, mode: int, given: Any) -> c.Range:
-        length = self.shape[self._mode(mode)]
-        if isinstance(given, (int, np.integer)):
-            first, stop = int(given), int(given) + 1
+        mode = self._mode(mode)
+        length = self.shape[mode]
+        if not isinstance(given, (slice, range)):
+            first = whole(f"the index of mode {mode}", given, -2**63)
+            stop = first + 1
         else:
-            first = 0 if given.start is None else given.start
-            stop = length if given.stop is None else given.stop
+            first = 0 if given.start is None else whole(f"the start of the range of mode {mode}", given.start, -2**63)
+            stop = length if given.stop is None else whole(f"the end of the range of mode {mode}", given.stop, -2**63)
             if given.step not in (None, 1):
                 raise UsageError(f"the range {given!r} of mode {mode} has the step {given.step}; expected 1")
         if not 0 <= first < stop <= length:
@@ -517,9 +530,8 @@ class Stored:
         set_fibers(known, fibers)
         known.output.codec = 0 if codec is None else choose("codec", CODECS, codec)
         known.output.relabel = 0 if relabel is None else choose("relabel", RELABELS, relabel)
-        if transform is not None:
-            known.transform = transform.encode()
-        known.output.overwrite, known.run.threads, known.run.memory_bytes = overwrite, threads, size(memory)
+        known.transform = encoded("transform", transform)
+        known.output.overwrite, known.run.threads, known.run.memory_bytes = overwrite, threads, size("memory", memory)
         return known
 
     def _reopen(self) -> None:

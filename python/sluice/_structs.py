@@ -2,10 +2,9 @@
 
 import ctypes
 from ctypes import CFUNCTYPE, POINTER, c_char, c_char_p, c_double, c_int, c_uint32, c_uint64, c_void_p
-from operator import index
 from typing import Any
 
-from ._errors import UsageError
+from . import _arguments as arguments
 
 MAX_ORDER = 16
 MAX_DEVICES = 16
@@ -14,23 +13,34 @@ U32, U64, F64, ENUM = c_uint32, c_uint64, c_double, c_int
 LIMITS = {U32: (0, 2**32 - 1), U64: (0, 2**64 - 1)}
 
 
+# C names of struct members and functions whose Python name differs.
+KEYWORDS = {"memory_bytes": "memory", "max_temp_bytes": "max_temp", "dims": "shape", "dialect": "format",
+            "device->memory_bytes": "device_memory", "device->chip": "device_name",
+            "device->streams": "streams", "device->split": "split", "device->count": "devices",
+            "checkpoint_folder": "checkpoint", "folder": "output", "iterations": "iters", "max_findings": "most",
+            "sluice_layout_add": "add_layout", "sluice_layout_gather": "gather_layout"}
+FLAGS = {"overwrite", "restart", "again", "drop_layouts", "fast", "deterministic", "keep_indices", "sort", "elements", "header", "keep_all",
+         "table", "no_header", "raw_names", "by_signed", "no_cache", "start_only"}
+
+
 def whole(kind: Any, name: str, value: Any) -> Any:
     """Converts a number to an integer type of the library; rejects values that ctypes would truncate."""
-    low, high = LIMITS[kind]
-    if not low <= index(value) <= high:
-        raise UsageError(f"{name} {value} is not between {low} and {high}")
-    return kind(index(value))
+    return kind(arguments.whole(name, value, *LIMITS[kind]))
 
 
 class Structure(ctypes.Structure):
-    """A struct that rejects integers out of range and strings with zero bytes."""
+    """A struct that rejects numbers of wrong types or out of range, and strings with zero bytes."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind: Any = {field[0]: field[1] for field in type(self)._fields_}.get(name)
-        if kind in LIMITS:
-            value = whole(kind, name, value).value
+        if name in FLAGS:
+            value = arguments.flag(name, value)
+        elif kind in LIMITS:
+            value = whole(kind, KEYWORDS.get(name, name), value).value
+        elif kind is F64:
+            value = arguments.real(KEYWORDS.get(name, name), value)
         elif kind is c_char_p and value is not None and b"\0" in value:
-            raise UsageError(f"{name} {value!r} contains a zero character")
+            raise arguments.UsageError(f"{name} {value!r} contains a zero character", field=KEYWORDS.get(name, name))
         super().__setattr__(name, value)
 
 
@@ -241,7 +251,8 @@ class PredictOptions(Structure):
 
 class PredictTextOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("dialect", ENUM), ("index_base", ENUM), ("form", ENUM),
-                ("overwrite", U32), ("store", c_char_p), ("columns", c_char_p), ("value_column", c_char_p)]
+                ("overwrite", U32), ("store", c_char_p), ("columns", c_char_p), ("value_column", c_char_p),
+                ("null", c_char_p)]
 
 
 class SweepRun(Structure):

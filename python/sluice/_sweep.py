@@ -11,9 +11,10 @@ from dataclasses import dataclass, fields
 from typing import Any, Callable, List, Optional, Union
 
 from . import _structs as c
+from ._arguments import path_bytes, path_text
 from ._errors import InputError, UsageError
 from ._interop import package
-from ._library import LIB, Run, call, options, path_bytes
+from ._library import LIB, Run, call, options
 from ._result import STOPS, Result, load_result, report_options
 from ._views import plot_sweep, sweep_html
 
@@ -172,7 +173,7 @@ def run_sweep(run: Run, store: Any, folder: Any, ranks: List[int], known: Any,
         return int(callback is not None and run.ask(callback, SweepRun._of(given.contents)))
 
     known.completed = c.ON_SWEEP_RUN(on_run)
-    numbers = (ctypes.c_uint32 * max(1, len(ranks)))(*(c.whole(ctypes.c_uint32, "rank", rank) for rank in ranks))
+    numbers = (ctypes.c_uint32 * max(1, len(ranks)))(*ranks)
     sweep = ctypes.c_void_p()
     run.call("sluice_sweep_ranks", store, path_bytes(folder), ctypes.c_uint32(len(ranks)), numbers, byref(known), byref(sweep))
     try:
@@ -213,5 +214,5 @@ def load(path: Any) -> Union[Result, Sweep]:
     >>> sluice.load("demo.r3").fits == r.fits
     True
     """
-    folder = os.fsdecode(path)
+    folder = path_text(path)
     return _load_sweep(folder) if os.path.exists(os.path.join(folder, "sweep.json")) else load_result(folder)

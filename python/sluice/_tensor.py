@@ -9,12 +9,12 @@ import tempfile
 from ctypes import byref, c_uint32, c_uint64, c_void_p
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
-import numpy as np
-
 from . import _structs as c
+from ._arguments import function, items, path_bytes, path_text, real, whole, wholes
 from ._errors import InputError, Interrupted, UsageError
 from ._interop import model_of
-from ._library import LIB, Progress, Run, call, options, path_bytes, pointer
+from ._library import LIB, Progress, Run, call, options, pointer
+from ._numpy import np
 from ._options import (CODECS, CONSISTENCIES, RELABELS, Device, Fibers, PathLike, choose, compute, plain, set_fibers,
                        set_sort_limits)
 from ._result import Iteration, Result, load_result, save
@@ -23,10 +23,17 @@ from ._sweep import Sweep, SweepRun, run_sweep
 
 
 def _matrix(given: Any, rows: int, what: str) -> np.ndarray:
-    matrix = plain(given, what)
-    if matrix.dtype.kind == "c":
-        raise UsageError(f"{what} has complex elements; expected real numbers")
-    out = np.ascontiguousarray(matrix, dtype=np.float64)
+    try:
+        matrix = plain(given, what)
+        if matrix.dtype.kind == "c":
+            raise UsageError(f"{what} has complex elements; expected real numbers")
+        if matrix.dtype.kind not in "fiubO" or matrix.dtype.kind == "O" and any(one is None for one in matrix.flat):
+            raise TypeError
+        out = np.ascontiguousarray(matrix, dtype=np.float64)
+    except UsageError:
+        raise
+    except (TypeError, ValueError):
+        raise UsageError(f"{what} has elements that are no real numbers") from None
     if out.ndim != 2 or out.shape[0] != rows:
         raise UsageError(f"{what} has the shape {out.shape}; expected a matrix of {rows} rows")
     return out
@@ -113,14 +120,15 @@ class Tensor(Stored):
         >>> t.mttkrp([np.ones((size, 2)) for size in t.shape], 0).shape
         (40, 2)
         """
-        self._mode(mode)
+        mode, factors = self._mode(mode), items("factors", factors, "a list of matrices")
         if len(factors) != self.order:
             raise UsageError(f"{len(factors)} factors for {self.order} modes")
         held = [None if n == mode else _matrix(factors[n], self.shape[n], f"the factor of mode {n}")
                 for n in range(self.order)]
         ranks = {matrix.shape[1] for matrix in held if matrix is not None}
         if not ranks:  # a single mode: the sum of its only column
-            ranks = {np.shape(factors[mode])[1]}
+            rows = len(factors[mode]) if np.ndim(factors[mode]) == 2 else self.shape[mode]
+            ranks = {_matrix(factors[mode], rows, f"the factor of mode {mode}").shape[1]}
         if len(ranks) != 1:
             raise UsageError(f"factors have {sorted(ranks)} columns; they must have the same number")
         rank = ranks.pop()
@@ -154,10 +162,12 @@ class Tensor(Stored):
         >>> np.allclose(total, sluice.open("sums.slc").ttv([np.ones(40), np.ones(30)]))
         True
         """
-        given = vectors if isinstance(vectors, dict) else {n: v for n, v in enumerate(vectors) if v is not None}
+        given = vectors if isinstance(vectors, dict) else {
+            n: v for n, v in enumerate(items("vectors", vectors, "{mode: vector}, or a list")) if v is not None}
         held: List[Optional[np.ndarray]] = [None] * self.order
         for mode, vector in given.items():
-            held[self._mode(mode)] = _matrix(np.reshape(vector, (-1, 1)), self.shape[mode], f"the vector of mode {mode}")
+            mode = self._mode(mode)
+            held[mode] = _matrix(np.reshape(vector, (-1, 1)), self.shape[mode], f"the vector of mode {mode}")
         run = Run()
         known = options(c.TtvOptions)
         compute(known, run, memory, threads, "f64", io, False, Device(device, device_memory, split, None, streams),
@@ -169,7 +179,7 @@ class Tensor(Stored):
         known.output.overwrite = overwrite
         report = options(c.TtvReport)
         pointers = (c_void_p * self.order)(*(pointer(vector) for vector in held))
-        run.call("sluice_ttv", self._open(), pointers, path_bytes(output) if output is not None else None,
+        run.call("sluice_ttv", self._open(), pointers, path_bytes(output, "output") if output is not None else None,
                  byref(known), byref(report))
         return Tensor(output) if output is not None else report.number
 
@@ -188,16 +198,17 @@ class Tensor(Stored):
         >>> coords.shape[1], rows.shape[1]
         (2, 4)
         """
-        held = _matrix(matrix, self.shape[self._mode(mode)], "the matrix")
+        mode = self._mode(mode)
+        held = _matrix(matrix, self.shape[mode], "the matrix")
         run = Run()
         known = options(c.TtmOptions)
         compute(known, run, memory, threads, precision, io, False, Device(device, device_memory, split, None, streams),
                 progress, pin=pin, io_limit=io_limit)
         known.elements = elements
         if temp_folder is not None:
-            known.temp_folder = path_bytes(temp_folder)
+            known.temp_folder = path_bytes(temp_folder, "temp_folder")
         run.call("sluice_ttm", self._open(), c_uint32(mode), c_uint32(held.shape[1]), pointer(held),
-                 path_bytes(output), byref(known), None)
+                 path_bytes(output, "output"), byref(known), None)
         return tuple(np.load(os.path.join(os.fsdecode(output), name), mmap_mode="r")
                      for name in ("coords.npy", "rows.npy"))  # type: ignore[return-value]
 
@@ -246,16 +257,16 @@ class Tensor(Stored):
                 passes=passes, pin=pin, schedule=schedule, cache=cache, io_limit=io_limit)
         self._limits(known, iters, tol)
         known.seed = seed
+        function("callback", callback)
         known.max_seconds, known.regularization, known.restart = max_seconds, reg, restart
         known.holdout, known.holdout_seed = holdout, holdout_seed
         self._order(known, mode_order)
         kept = checkpoint if checkpoint is not None else output
         if kept is not None:
-            known.checkpoint_folder = path_bytes(kept)
+            known.checkpoint_folder = path_bytes(kept, "output" if checkpoint is None else "checkpoint")
         if checkpoint_interval is not None:
             # In the C interface, zero means the default interval, and a negative number means after every update.
-            known.checkpoint_seconds = (checkpoint_interval if checkpoint_interval > 0 else
-                                        -1 if checkpoint_interval == 0 else 0)
+            known.checkpoint_seconds = real("checkpoint_interval", checkpoint_interval, 0) or -1
         with tempfile.TemporaryDirectory(prefix="sluice-init-") as folder:
             if init is not None:
                 known.init_folder = path_bytes(self._init_folder(init, folder))
@@ -264,16 +275,18 @@ class Tensor(Stored):
     @staticmethod
     def _limits(known: c.CpdOptions, iters: int, tol: float) -> None:
         """Sets the stopping criteria; in the C interface, zero means the default."""
-        known.iterations, known.start_only, known.tolerance = iters, iters == 0, tol if tol != 0 else -1
+        known.iterations = iters
+        known.start_only, known.tolerance = known.iterations == 0, real("tol", tol, 0) or -1
 
     def _order(self, known: c.CpdOptions, mode_order: Optional[Sequence[int]]) -> None:
         """Sets the order in which modes are updated."""
         if mode_order is None:
             return
-        if sorted(mode_order) != list(range(self.order)):
-            raise UsageError(f"mode_order {list(mode_order)} is not a permutation of {self.order} modes, counted from 0")
+        order = wholes("mode_order", mode_order)
+        if sorted(order) != list(range(self.order)):
+            raise UsageError(f"mode_order {order} is not a permutation of {self.order} modes, counted from 0", field="mode_order")
         known.mode_order_count = self.order
-        known.mode_order[:self.order] = list(mode_order)
+        known.mode_order[:self.order] = order
 
     def _init_folder(self, init: Any, folder: str) -> PathLike:
         """Returns the folder with the initial factors; writes matrices to `folder`. The library checks those of models."""
@@ -282,7 +295,7 @@ class Tensor(Stored):
         given = model_of(init)
         if given is None and isinstance(init, (str, bytes, os.PathLike)):
             return os.fsdecode(init)
-        weights, factors = given if given is not None else (None, init)
+        weights, factors = given if given is not None else (None, items("init", init, "a folder, a file, a model or a list of matrices"))
         if len(factors) != self.order:
             raise UsageError(f"{len(factors)} initial matrices for {self.order} modes")
         for n, matrix in enumerate(factors):
@@ -365,12 +378,14 @@ class Tensor(Stored):
         self._limits(each, iters, tol)
         each.regularization, each.holdout, each.holdout_seed = reg, holdout, holdout_seed
         known = options(c.SweepOptions)
+        function("callback", callback)
+        runs = whole("runs", runs, 1, 2**32 - 1)
         known.runs, known.seed, known.keep_all, known.restart = runs, seed, keep_all, restart
         known.consistency = choose("consistency", CONSISTENCIES, consistency)
         known.max_seconds, known.cpd = max_seconds, ctypes.pointer(each)
         with tempfile.TemporaryDirectory(prefix="sluice-sweep-") as temporary:
-            folder = temporary if output is None else os.fsdecode(output)
-            return run_sweep(run, self._open(), folder, list(ranks), known, callback,
+            folder = temporary if output is None else path_text(output, "output")
+            return run_sweep(run, self._open(), folder, wholes("ranks", ranks, 0, 2**32 - 1), known, callback,
                              output is not None, lambda name: self._load(os.path.join(folder, name), output is not None))
 
     def load(self, path: PathLike) -> Result:

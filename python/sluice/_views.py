@@ -5,10 +5,9 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any, Iterable, List, Optional, Sequence
 
-import numpy as np
-
 from ._errors import UsageError
 from ._interop import package, titles_and_names
+from ._numpy import np
 
 if TYPE_CHECKING:
     from ._result import Result

@@ -4,6 +4,8 @@
 #include "base/memory/memory.h"
 #include "storage/manifest/json_text.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Memory for small objects and for pages of libraries that are touched later. */
@@ -68,6 +70,22 @@ static enum slc_status open_run(const struct slc_runs_compare_options *options,
 struct slc_run_names *slc_compared_names(struct slc_compared_run *compared)
 {
     return compared->top != NULL ? &compared->top->names : &compared->names;
+}
+
+enum slc_status slc_compared_top_text(struct slc_compared_run *compared,
+                                      uint32_t component,
+                                      unsigned mode,
+                                      uint64_t k,
+                                      char text[SLC_NAME_TEXT_BYTES],
+                                      struct slc_error *err)
+{
+    const uint64_t row = slc_top_component_rows(compared->top, component, mode)[k].row;
+
+    SLC_TRY(slc_run_names_text(slc_compared_names(compared), mode, row, text, err));
+    if (*text == '\0') {
+        (void)snprintf(text, SLC_NAME_TEXT_BYTES, "%" PRIu64, row + 1);
+    }
+    return SLC_OK;
 }
 
 /* True if both runs are of the same tensor, so that equal indices mean equal rows. */

@@ -49,6 +49,15 @@ void slc_runs_comparison_close(struct slc_runs_comparison *comparison);
 /* Returns the names of the indices of a run. */
 struct slc_run_names *slc_compared_names(struct slc_compared_run *compared);
 
+/* Writes the name of the k-th top row of a component in a mode to `text`, or its index from 1 if it
+ * has no name. Errors: those of slc_run_names_text. */
+enum slc_status slc_compared_top_text(struct slc_compared_run *compared,
+                                      uint32_t component,
+                                      unsigned mode,
+                                      uint64_t k,
+                                      char text[SLC_NAME_TEXT_BYTES],
+                                      struct slc_error *err) SLC_NODISCARD;
+
 /* Returns a new array of the names of the options that differ between runs, in alphabetic order.
  * options[i] is the member "options" of a record, or NULL for a run without a record. NULL if
  * memory does not suffice. */

@@ -113,13 +113,6 @@ double slc_page_number(const json_t *object, const char *name)
     return isfinite(number) && number > 0 ? number : 0;
 }
 
-uint64_t slc_page_count(const json_t *object, const char *name)
-{
-    const json_int_t number = json_integer_value(json_object_get(object, name));
-
-    return number > 0 ? (uint64_t)number : 0;
-}
-
 void slc_page_table(struct slc_html *html, const char *name)
 {
     slc_html_print(html,

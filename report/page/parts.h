@@ -38,8 +38,6 @@ void slc_page_note(struct slc_html *html, const char *text);
 /* Returns a member of an object as a number, or 0 if the member is missing, negative or not a
  * number. */
 double slc_page_number(const json_t *object, const char *name);
-/* Like slc_page_number, but returns an integer less than 2^63. */
-uint64_t slc_page_count(const json_t *object, const char *name);
 
 /* Start a table in a scrolling region, and write a row. `name` comes from the code. */
 void slc_page_table(struct slc_html *html, const char *name);

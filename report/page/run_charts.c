@@ -3,6 +3,7 @@
 #include "report/page/parts.h"
 #include "report/page/plot.h"
 #include "report/page/run_page.h"
+#include "storage/manifest/json_text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -117,7 +118,7 @@ heldout(struct slc_html *html, const struct slc_run_page *page, const struct slc
     slc_html_line(html, &line);
     slc_page_table(html, "Held-out nonzeros");
     slc_page_row(html, "Nonzeros held out",
-                 slc_format_count(&text, slc_page_count(error, "count")));
+                 slc_format_count(&text, slc_json_count(error, "count")));
     slc_page_member(html, "Root mean square error", error, "rmse");
     slc_page_member(html, "Mean absolute error", error, "mae");
     slc_page_member(html, "Norm of their values", error, "norm");
@@ -239,15 +240,15 @@ reading(struct slc_html *html, const struct slc_run_page *page, const struct his
     data_row(html, "Read per second of passes", slc_ratio(read, wall));
     data_row(html, "From the cache of blocks", slc_page_number(counters, "bytes_cached"));
     slc_page_row(html, "Blocks computed from",
-                 slc_format_count(&text, slc_page_count(counters, "blocks")));
+                 slc_format_count(&text, slc_json_count(counters, "blocks")));
     data_row(html, "Mean block size",
              blocks > 0 ? (read + slc_page_number(counters, "bytes_cached")) / blocks : 0);
     (void)snprintf(slots, sizeof slots, "%.0f of %s", slc_page_number(plan, "slot_count"),
-                   slc_format_memory(&slot, slc_page_count(plan, "slot_bytes")));
+                   slc_format_memory(&slot, slc_json_count(plan, "slot_bytes")));
     slc_page_row(html, "Slots of the ring", slots);
     slc_page_row(html, "Blocks kept in memory",
-                 slc_format_count(&text, slc_page_count(plan, "cached_blocks")));
-    slc_page_row(html, "Passes", slc_format_count(&text, slc_page_count(counters, "passes")));
+                 slc_format_count(&text, slc_json_count(plan, "cached_blocks")));
+    slc_page_row(html, "Passes", slc_format_count(&text, slc_json_count(counters, "passes")));
     slc_page_member(html, "Passes per iteration, planned", plan, "passes");
     slc_page_member(html, "Layouts of the modes", plan, "layouts");
     slc_page_member(html, "Schedule", plan, "schedule");
@@ -261,7 +262,7 @@ static void memory_bar(
     struct slc_html *html, const char *name, const json_t *in, const char *member, double whole)
 {
     struct slc_format_text text;
-    const uint64_t bytes = slc_page_count(in, member);
+    const uint64_t bytes = slc_json_count(in, member);
 
     slc_html_bar(html, name, slc_format_memory(&text, bytes), slc_ratio((double)bytes, whole));
 }
@@ -319,8 +320,8 @@ static void expected(struct slc_html *html, const struct slc_run_page *page)
 {
     const json_t *estimate = json_object_get(page->record, "estimate");
     const json_t *actual = json_object_get(estimate, "actual");
-    const uint64_t memory = slc_page_count(estimate, "memory_bytes");
-    const uint64_t held = slc_page_count(actual, "memory_bytes");
+    const uint64_t memory = slc_json_count(estimate, "memory_bytes");
+    const uint64_t held = slc_json_count(actual, "memory_bytes");
     const double bytes = slc_page_number(estimate, "read_bytes");
     const double read = slc_page_number(actual, "read_bytes");
     const double seconds = slc_page_number(estimate, "seconds");

@@ -2,6 +2,7 @@
 #include "report/page/run_page.h"
 
 #include "report/page/parts.h"
+#include "storage/manifest/json_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -49,7 +50,7 @@ static void head(struct slc_html *html, const struct slc_run_page *page)
 /* Writes a line if the run was resumed, because its times then include earlier runs. */
 static void resumed(struct slc_html *html, const json_t *checkpoint)
 {
-    const uint64_t times = slc_page_count(checkpoint, "resumes");
+    const uint64_t times = slc_json_count(checkpoint, "resumes");
     struct slc_format_text text;
 
     if (times > 0) {
@@ -140,7 +141,7 @@ static void summary(struct slc_html *html, const struct slc_run_page *page)
     }
     if (record != NULL) {
         slc_page_card(html, "Iterations",
-                      slc_format_count(&text, slc_page_count(record, "iterations_done")));
+                      slc_format_count(&text, slc_json_count(record, "iterations_done")));
         slc_page_card(html, "Stopped by",
                       slc_page_reason(json_string_value(json_object_get(record, "reason"))));
         slc_page_card(html, "Total time",
@@ -148,7 +149,7 @@ static void summary(struct slc_html *html, const struct slc_run_page *page)
                           &text, slc_page_number(json_object_get(record, "seconds"), "total")));
         slc_page_card(
             html, "Nonzeros",
-            slc_format_count(&text, slc_page_count(json_object_get(record, "tensor"), "nnz")));
+            slc_format_count(&text, slc_json_count(json_object_get(record, "tensor"), "nnz")));
     }
     if (page->run->order > 0) {
         lengths_card(html, page->run);

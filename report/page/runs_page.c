@@ -109,6 +109,10 @@ static void runs(struct slc_html *html, const struct slc_runs_page *page)
         run_row(html, page, i);
     }
     slc_page_table_end(html);
+    if (page->skipped > 0) {
+        slc_html_print(html, "<p>%u more %s a run.json that cannot be read.</p>\n", page->skipped,
+                       page->skipped == 1 ? "folder has" : "folders have");
+    }
     slc_html_put(html, "</section>\n");
 }
 
@@ -119,18 +123,13 @@ static enum slc_status top_rows(struct slc_html *html,
                                 unsigned mode,
                                 struct slc_error *err)
 {
-    const struct slc_top_row *rows = slc_top_component_rows(run->top, component, mode);
     char name[SLC_NAME_TEXT_BYTES];
 
     slc_html_put(html, "<td dir=\"auto\">");
     for (uint64_t k = 0; k < run->top->counts[mode]; k++) {
-        SLC_TRY(slc_run_names_text(slc_compared_names(run), mode, rows[k].row, name, err));
+        SLC_TRY(slc_compared_top_text(run, component, mode, k, name, err));
         slc_html_put(html, k > 0 ? ", " : "");
-        if (*name != '\0') {
-            slc_html_text(html, name);
-        } else {
-            slc_html_print(html, "%" PRIu64, rows[k].row + 1);
-        }
+        slc_html_text(html, name);
     }
     slc_html_put(html, "</td>");
     return SLC_OK;

@@ -22,6 +22,7 @@ struct slc_runs_page {
     const char *title;
     const char *intro; /* what the page is about, without a full stop */
     unsigned count;
+    unsigned skipped; /* runs that are left out because their record cannot be read */
     const struct slc_runs_page_run *runs;
     const json_t *differ;                   /* names of the options that differ */
     struct slc_runs_comparison *comparison; /* of the same runs, with top rows; NULL if none */

@@ -188,7 +188,8 @@ static void which(struct slc_html *html, const struct sweep_summary *summary)
     slc_html_print(html, "%.1f", SLC_SWEEP_AGREEMENT_GOOD);
     slc_html_put(html, ", other starts find other components: rely on neither.</li>\n"
                        "<li><strong>Condition</strong> is the largest condition number of the "
-                       "factors. Columns are nearly collinear if it exceeds 1000.</li></ul>\n"
+                       "factors. Above 1000, components have nearly the same column in a mode, or "
+                       "nearly dependent columns; they may still differ in other modes.</li></ul>\n"
                        "</section>\n");
 }
 

@@ -136,26 +136,56 @@ static bool is_utf8(const char *text)
     return true;
 }
 
+/* Returns the bytes of a path in hexadecimal; null if it is UTF-8, NULL if out of memory. */
+static json_t *bytes_of(const char *path)
+{
+    const size_t bytes = strlen(path);
+
+    if (is_utf8(path)) {
+        return json_null();
+    }
+    char *digits = slc_malloc(2 * bytes + 1);
+    if (digits == NULL) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    for (size_t i = 0; i < bytes; i++) {
+        (void)snprintf(digits + 2 * i, 3, "%02x", (unsigned char)path[i]);
+    }
+    json_t *string = json_string(digits);
+    slc_free(digits);
+    return string;
+}
+
 void slc_json_set_path(json_t *object, const char *name, const char *path)
 {
     char member[MEMBER_BYTES];
 
     (void)json_object_set_new(object, name, path != NULL ? slc_json_string(path) : json_null());
-    if (path == NULL || is_utf8(path)) {
-        return;
+    if (path != NULL && !is_utf8(path)) {
+        (void)snprintf(member, sizeof member, "%s_bytes", name);
+        (void)json_object_set_new(object, member, bytes_of(path));
     }
-    const size_t bytes = strlen(path);
-    char *digits = slc_malloc(2 * bytes + 1);
-    if (digits == NULL) {
-        errno = ENOMEM;
-        return;
+}
+
+void slc_json_set_paths(json_t *object, const char *name, unsigned count, const char *const *paths)
+{
+    json_t *strings = json_array(), *bytes = json_array();
+    char member[MEMBER_BYTES];
+    bool plain = true;
+
+    for (unsigned i = 0; i < count; i++) {
+        plain = plain && is_utf8(paths[i]);
+        (void)json_array_append_new(strings, slc_json_string(paths[i]));
+        (void)json_array_append_new(bytes, bytes_of(paths[i]));
     }
-    for (size_t i = 0; i < bytes; i++) {
-        (void)snprintf(digits + 2 * i, 3, "%02x", (unsigned char)path[i]);
+    (void)json_object_set_new(object, name, strings);
+    if (plain) {
+        json_decref(bytes);
+    } else {
+        (void)snprintf(member, sizeof member, "%s_bytes", name);
+        (void)json_object_set_new(object, member, bytes);
     }
-    (void)snprintf(member, sizeof member, "%s_bytes", name);
-    (void)json_object_set_new(object, member, json_string(digits));
-    slc_free(digits);
 }
 
 /* Returns the value of two hexadecimal digits; 0, which no path contains, if they are not valid. */
@@ -190,4 +220,11 @@ bool slc_json_get_path(const json_t *object, const char *name, char *path, size_
     }
     path[bytes] = '\0';
     return true;
+}
+
+uint64_t slc_json_count(const json_t *object, const char *name)
+{
+    const json_int_t number = json_integer_value(json_object_get(object, name));
+
+    return number > 0 ? (uint64_t)number : 0;
 }

@@ -55,8 +55,15 @@ json_t *slc_json_string(const char *text);
  * not UTF-8, also sets member NAME_bytes to its bytes in hexadecimal, so that no byte is lost. */
 void slc_json_set_path(json_t *object, const char *name, const char *path);
 
+/* Sets member NAME to an array of paths. If one of them is not UTF-8, also sets NAME_bytes to an
+ * array with the bytes of each path in hexadecimal, null for a path that is UTF-8. */
+void slc_json_set_paths(json_t *object, const char *name, unsigned count, const char *const *paths);
+
 /* Reads a path that slc_json_set_path wrote to memory for `capacity` bytes. Returns false, and
  * leaves `path` unchanged, if the path is missing, too long or not valid. */
 bool slc_json_get_path(const json_t *object, const char *name, char *path, size_t capacity);
+
+/* Returns a member that is a positive integer; 0 if it is missing or something else. */
+uint64_t slc_json_count(const json_t *object, const char *name);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 
 /* Paths have at most 4,096 bytes, and each folder uses at least two bytes. */
@@ -55,6 +56,44 @@ static enum slc_status refuse_path(const char *path, int found, bool itself, str
                                "files: name an output outside the store");
 }
 
+/* True if `name` is the name of a file with which a run or a sweep stores its results. */
+static bool is_result_name(const char *name)
+{
+    static const char mode[] = "mode-";
+    const char *number = name + sizeof mode - 1;
+
+    return strcmp(name, "run.json") == 0 || strcmp(name, "sweep.json") == 0 ||
+           strcmp(name, "lambda.npy") == 0 ||
+           (strncmp(name, mode, sizeof mode - 1) == 0 &&
+            strcmp(number + strspn(number, "0123456789"), ".npy") == 0);
+}
+
+/* Refuses a path that is a file of the results of a run or a sweep in `folder`. */
+static enum slc_status check_results(const struct slc_files *files,
+                                     const char *folder,
+                                     const char *path,
+                                     struct slc_error *err)
+{
+    static const char *const names[] = {"run.json", "sweep.json", "mode-1.npy"};
+    const char *slash = strrchr(path, '/');
+    int found = 0;
+
+    if (!is_result_name(slash != NULL ? slash + 1 : path)) {
+        return SLC_OK;
+    }
+    for (unsigned i = 0; i < sizeof names / sizeof names[0] && found == 0; i++) {
+        struct slc_file_stat stat;
+        char *file = slc_path_join(folder, names[i]);
+
+        found = file == NULL ? -ENOMEM : find_path(files, file, &stat);
+        slc_free(file);
+    }
+    return found == 0  ? SLC_OK
+           : found < 0 ? refuse_path(path, found, false, err)
+                       : slc_fail_file(err, SLC_ERR_USAGE, path,
+                                       "it is a file of the results of a run: name another output");
+}
+
 /* Checks `folder` and its parents; frees it. */
 static enum slc_status check_parents(const struct slc_files *files,
                                      char *folder,
@@ -95,7 +134,13 @@ enum slc_status slc_check_parent_outside_stores(const struct slc_files *files,
     if (folder == NULL) {
         return refuse_path(path, -ENOMEM, false, err);
     }
-    return check_parents(slc_files_or_system(files), folder, path, false, err);
+    files = slc_files_or_system(files);
+    const enum slc_status status = check_results(files, folder, path, err);
+    if (status != SLC_OK) {
+        slc_free(folder);
+        return status;
+    }
+    return check_parents(files, folder, path, false, err);
 }
 
 enum slc_status

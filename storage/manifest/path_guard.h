@@ -1,4 +1,5 @@
-/* Refuses output paths inside stores, which hold only their own files, and over foreign files. */
+/* Refuses output paths inside stores, which hold only their own files, and over files of runs and
+ * foreign files. */
 #ifndef SLC_STORAGE_PATH_GUARD_H
 #define SLC_STORAGE_PATH_GUARD_H
 
@@ -7,8 +8,9 @@
 
 /* Refuses the path of a file or folder that is a store or is inside a store at any depth, also
  * through links. The file or folder need not exist. A folder counts as a store if it has a manifest
- * and a file SLC_BLCO_NAME; an unreadable folder does not count. Errors: SLC_ERR_USAGE;
- * SLC_ERR_MEMORY; SLC_ERR_IO. */
+ * and a file SLC_BLCO_NAME; an unreadable folder does not count. Also refuses the path of a result
+ * file (run.json, sweep.json, lambda.npy, mode-K.npy) in the folder of a run or a sweep, even if
+ * the file does not exist. Errors: SLC_ERR_USAGE; SLC_ERR_MEMORY; SLC_ERR_IO. */
 enum slc_status slc_check_outside_stores(const struct slc_files *files,
                                          const char *path,
                                          struct slc_error *err) SLC_NODISCARD;

@@ -8,6 +8,7 @@
 #include "storage/manifest/path_guard.h"
 #include "storage/model/model_forms.h"
 #include "storage/model/npy.h"
+#include "storage/model/run_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,15 +18,6 @@
 
 /* Bytes read at a time for hashing, enough to make the cost of a system call negligible. */
 enum { HASH_BYTES = 256 * 1024 };
-
-/* Returns "FOLDER/mode-K.npy", newly allocated, or NULL if out of memory. */
-static char *factor_path(const char *folder, unsigned mode)
-{
-    char name[32];
-
-    snprintf(name, sizeof name, "mode-%u.npy", mode + 1);
-    return slc_path_join(folder, name);
-}
 
 static enum slc_status write_npy(const struct slc_files *files,
                                  const char *folder,
@@ -42,7 +34,7 @@ static enum slc_status write_npy(const struct slc_files *files,
     /* Sync the name of an existing folder, too: a killed run may have created it without a sync. */
     status = slc_name_sync(files, folder, err);
     for (unsigned mode = 0; mode < model->order && status == SLC_OK; mode++) {
-        path = factor_path(folder, mode);
+        path = slc_run_folder_factor(folder, mode);
         status = slc_check_memory(path != NULL, err, "for the path of a model's file");
         SLC_THEN(status, slc_npy_write(files, path, model->factors[mode], err));
         slc_free(path);
@@ -174,11 +166,12 @@ enum slc_status slc_model_write(const struct slc_files *files,
                                     : slc_model_write_text(files, form, path, model, err);
 }
 
-/* Opens and closes the file at `path`, which `files` then keeps open. Sets *found to false if it
- * does not exist or cannot be opened. */
-static enum slc_status
-open_file(const struct slc_files *files, char *path, bool *found, struct slc_error *err)
+enum slc_status slc_model_file_find(const struct slc_files *files,
+                                    const char *path,
+                                    bool *found,
+                                    struct slc_error *err)
 {
+    *found = false;
     SLC_TRY(slc_check_memory(path != NULL, err, "for the path of a model's file"));
     const int fd = slc_file_open(files, path, SLC_OPEN_PLAIN);
 
@@ -186,8 +179,19 @@ open_file(const struct slc_files *files, char *path, bool *found, struct slc_err
     if (fd >= 0) {
         (void)files->close(files->self, fd);
     }
+    return fd >= 0 || fd == -ENOENT || fd == -ENOTDIR
+               ? SLC_OK
+               : slc_fail_errno(err, -fd, path, "looking for the results");
+}
+
+/* Finds the file at `path` and frees the path. */
+static enum slc_status
+open_file(const struct slc_files *files, char *path, bool *found, struct slc_error *err)
+{
+    const enum slc_status status = slc_model_file_find(files, path, found, err);
+
     slc_free(path);
-    return SLC_OK;
+    return status;
 }
 
 /* Opens all files of the model; *recorded is true if it has a run.json. */
@@ -200,7 +204,7 @@ open_files(const struct slc_files *files, const char *folder, bool *recorded, st
     SLC_TRY(open_file(files, slc_path_join(folder, "lambda.npy"), &found, err));
     found = true;
     for (unsigned mode = 0; mode < SLC_MAX_ORDER && found; mode++) {
-        SLC_TRY(open_file(files, factor_path(folder, mode), &found, err));
+        SLC_TRY(open_file(files, slc_run_folder_factor(folder, mode), &found, err));
     }
     return SLC_OK;
 }
@@ -271,7 +275,7 @@ enum slc_status slc_model_read(const struct slc_files *files,
         if (mode == skip_mode) {
             continue;
         }
-        char *path = factor_path(folder, mode);
+        char *path = slc_run_folder_factor(folder, mode);
         status = slc_check_memory(path != NULL, err, "for the path of a model's file");
         SLC_THEN(status, slc_npy_read(files, path, type, dims[mode], *rank, &factors[mode], err));
         if (status == SLC_OK && factors[mode].cols > SLC_MAX_RANK) {
@@ -348,7 +352,7 @@ enum slc_status slc_model_hash(const struct slc_files *files,
     files = slc_files_or_system(files);
     slc_hash_stream_begin(&stream);
     for (unsigned mode = 0; mode < order && status == SLC_OK; mode++) {
-        char *path = factor_path(folder, mode);
+        char *path = slc_run_folder_factor(folder, mode);
 
         if (buffer == NULL || path == NULL) {
             slc_free(path);

@@ -20,6 +20,13 @@ enum slc_status slc_model_rows(const struct slc_model_view *model,
                                double *values,
                                struct slc_error *err) SLC_NODISCARD;
 
+/* Opens and closes the file at `path`, which a held folder then keeps open. Sets *found to false if
+ * it does not exist. A NULL path means out of memory. Errors: SLC_ERR_IO, SLC_ERR_MEMORY. */
+enum slc_status slc_model_file_find(const struct slc_files *files,
+                                    const char *path,
+                                    bool *found,
+                                    struct slc_error *err) SLC_NODISCARD;
+
 /* Writes SLC_MODEL_SPLATT, SLC_MODEL_KTENSOR or SLC_MODEL_CSV, independently of the locale. */
 enum slc_status slc_model_write_text(const struct slc_files *files,
                                      enum slc_model_form form,

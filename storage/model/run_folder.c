@@ -5,6 +5,7 @@
 #include "storage/manifest/folder_kind.h"
 #include "storage/manifest/json_text.h"
 #include "storage/manifest/store.h"
+#include "storage/model/model_forms.h"
 #include "storage/model/npy.h"
 
 #include <errno.h>
@@ -178,22 +179,6 @@ enum slc_status slc_run_record_parse(const char *text,
     return status;
 }
 
-/* Checks if a file exists at `path`. A NULL path means out of memory. */
-static enum slc_status
-find_file(const struct slc_files *files, char *path, bool *found, struct slc_error *err)
-{
-    *found = false;
-    SLC_TRY(slc_check_memory(path != NULL, err, "for reading the folder of a run"));
-    int fd = slc_file_open(files, path, SLC_OPEN_PLAIN);
-    *found = fd >= 0;
-    if (fd >= 0) {
-        (void)files->close(files->self, fd);
-    }
-    return fd >= 0 || fd == -ENOENT || fd == -ENOTDIR
-               ? SLC_OK
-               : slc_fail_errno(err, -fd, path, "looking for the results");
-}
-
 enum slc_status slc_run_folder_find(const char *path, bool *found, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
@@ -204,7 +189,7 @@ enum slc_status slc_run_folder_find(const char *path, bool *found, struct slc_er
     for (size_t i = 0; i < 3 && status == SLC_OK; i++) {
         char *file = slc_path_join(path, names[i]);
 
-        status = find_file(files, file, &there[i], err);
+        status = slc_model_file_find(files, file, &there[i], err);
         slc_free(file);
     }
     *found = status == SLC_OK && !there[0] && (there[1] || there[2]);
@@ -219,7 +204,7 @@ static enum slc_status read_record(const struct slc_files *files,
     char *path = slc_path_join(folder, "run.json");
     void *text = NULL;
     uint64_t bytes = 0;
-    enum slc_status status = find_file(files, path, &run->recorded, err);
+    enum slc_status status = slc_model_file_find(files, path, &run->recorded, err);
 
     if (status == SLC_OK && run->recorded) {
         status = slc_file_load(files, path, SLC_RUN_RECORD_MAX_BYTES, &text, &bytes, err);
@@ -244,7 +229,7 @@ static enum slc_status read_factor(const struct slc_files *files,
     char *path = slc_run_folder_factor(folder, mode);
     struct slc_npy_rows *rows = NULL;
     uint32_t rank = 0;
-    enum slc_status status = find_file(files, path, found, err);
+    enum slc_status status = slc_model_file_find(files, path, found, err);
 
     if (status == SLC_OK && !*found && !run->recorded) {
         slc_free(path);

@@ -381,8 +381,30 @@ def copied(folder):
     check(stripes(a, b) == [], stripes(a, b))
 
 
+def foreign_bytes(folder):
+    """info --json is UTF-8 and loses no byte of the paths of a store and its stripes."""
+    root = os.fsencode(folder)
+    text, store, place = (os.path.join(root, name) for name in (b"t\xff.tns", b"s\xff.slc", b"d\xfe"))
+    os.mkdir(place)
+    with open(text, "w", encoding="utf-8") as file:
+        file.write("1 1 1 2\n2 2 2 3\n")
+    for words in ([b"convert", text, store, b"-q"], [b"layout", store, b"--stripe", place + b"," + root, b"-q"]):
+        done = subprocess.run([os.fsencode(SLUICE), *words], capture_output=True, check=False)
+        check(done.returncode == 0, done)
+    done = subprocess.run([os.fsencode(SLUICE), b"info", store, b"--json"], capture_output=True, check=False)
+    told = json.loads(done.stdout.decode("utf-8"))
+    check(bytes.fromhex(told["path_bytes"]) == store and told["path"].endswith("s\ufffd.slc"), told)
+    check(told["origin"]["source"].endswith("t\ufffd.tns"), told["origin"])
+    layout = told["layouts"][0]
+    paths = [bytes.fromhex(data) if data else path.encode() for path, data in zip(layout["stripes"], layout["stripes_bytes"])]
+    check([data is None for data in layout["stripes_bytes"]] == [path.isascii() for path in paths], layout)
+    check(sorted(paths) == sorted(os.path.join(at, name) for at in (place, root) for name in os.listdir(at)
+                                  if name.endswith(b".stripe")), (layout, paths))
+
+
 run([
     ("layouts are added, listed and dropped", add_list_drop),
+    ("paths that are not UTF-8", foreign_bytes),
     ("whole fibers", fibers),
     ("a dry run changes nothing", dry_run),
     ("wrong words", wrong),

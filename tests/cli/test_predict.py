@@ -4,6 +4,7 @@
 import csv
 import gzip
 import json
+import math
 import os
 import subprocess
 import sys
@@ -57,6 +58,14 @@ def values(folder):
     check(got["count"] == 2 and got["mae"] == 0.25 and got["largest_error"] == 0.5 and got["rmse"] == (0.125) ** 0.5, got)
     said, _ = sluice("predict", out, os.path.join(folder, "alone.tns"), "--json")
     check(json.loads(said)["rmse"] is None, said)
+    # Errors and values whose squares are below the smallest number, or above the largest.
+    for size in (1e-170, 1e170):
+        npy(os.path.join(out, "lambda.npy"), [2.0 * size], 1)
+        path = write(folder, "size.tns", f"1 1 {2003 * size!r}\n3 4 {2468 * size!r}\n")
+        got = json.loads(sluice("predict", out, path, "--json")[0])
+        check(abs(got["rmse"] / size / 12.5 ** 0.5 - 1) < 1e-9, got)
+        check(abs(got["values_norm"] / size / (2003 ** 2 + 2468 ** 2) ** 0.5 - 1) < 1e-12, got)
+    npy(os.path.join(out, "lambda.npy"), [2.0], 1)
     # The convention of the format if the base is ambiguous; an explicit option always wins.
     path = write(folder, "one.tns", "1 1 5\n")
     check(sluice("predict", out, path, "-q")[0].startswith("1 1 5 2000"), "not from 1")
@@ -108,6 +117,15 @@ def refused(folder):
     check("--overwrite" in messages and open(existing).read() == "mine", messages)
     sluice("predict", out, path, "-o", existing, "-f", "-q")
     check(open(existing).read() == "mode_1,mode_2,value,model,residual\n1,1,1,2000,-1999\n", open(existing).read())
+    for name in ("mode-1.npy", "mode-3.npy", "lambda.npy", "run.json"):
+        place = os.path.join(out, name)
+        before = open(place, "rb").read() if os.path.exists(place) else None
+        for options in ((), ("--write", "csv")):
+            _, messages = sluice("predict", out, path, "-o", place, "-f", *options, status=2)
+            check("file of the results of a run" in messages, messages)
+        check((open(place, "rb").read() if os.path.exists(place) else None) == before, f"{name} changed")
+    sluice("predict", out, path, "-o", os.path.join(out, "values.npy"), "-q")
+    sluice("predict", out, path, "-o", os.path.join(folder, "mode-1.npy"), "-q")
     sluice("predict", os.path.join(folder, "nothing"), path, status=5)
     sluice("predict", out, os.path.join(folder, "nothing.tns"), status=5)
 
@@ -180,6 +198,18 @@ def stores_and_tables(folder):
     check(json.loads(sluice("predict", out, other, "--columns", "WHO,bin(T,5),int(K)", "--value", "none", "--json")[0])["unknown"] == 3, "count")
     check("only the names of columns may differ" in sluice("predict", out, other, "--columns", "WHO,bin(T,6),int(K)", status=2)[1], "a rule")
     check("no column 'who'" in sluice("predict", out, other, status=2)[1], "columns")
+    # Words that are read as empty fields; rows with such fields are treated as the store records.
+    sluice("convert", table, os.path.join(folder, "s.slc"), "--columns", "who,bin(t,5),int(k)", "--value", "n", "--missing", "skip", "-q")
+    sluice("cpd", os.path.join(folder, "s.slc"), "-r", 2, "-i", 3, "-o", os.path.join(folder, "ms"), "-q")
+    gaps = write(folder, "gaps.csv", "who,t,k,n\nc,8,3,5\nNA,8,3,1\nc,8,3,?\nb,2,NA,1\n")
+    check("has '?'" in sluice("predict", os.path.join(folder, "ms"), gaps, "--null", "NA", status=3)[1], "a word that is not listed")
+    got = sluice("predict", os.path.join(folder, "ms"), gaps, "--null", "NA,?", "-q")[0].splitlines()
+    check(len(got) == 1 and got[0].split()[:3] == [lines[2][f"mode_{n}"] for n in (1, 2, 3)], got)
+    check("column who has 'NA'" in sluice("predict", out, gaps, "--null", "NA,?", status=3)[1], "rows with gaps are errors")
+    for words in ((text,), (store,), ("-",)):
+        said = sluice("predict", out, *words, "--null", "NA", status=2)[1]
+        check("apply to tables" in said and "(--null, --columns)" in said, said)
+    check("words separated by commas (--null)" in sluice("predict", out, gaps, "--null", "NA,,x", status=2)[1], "words")
     check("no forecast" in sluice("predict", out, store, "--dry-run", status=3)[1], "a forecast")
     check("--memory" in sluice("predict", out, table, "--memory", "20MiB", status=4)[1], "the budget")
     # Names that a spreadsheet would run as formulas are protected in every table; numbers are not.
@@ -234,9 +264,17 @@ def residuals_refused(folder):
     npy(os.path.join(out, "mode-1.npy"), [1e200] * 4, 4, 1)
     # A relative residual beyond the range of numbers; nothing is listed.
     sluice("convert", write(folder, "tiny.tns", "1 1 1e-200\n4 4 1\n"), os.path.join(folder, "tiny.slc"), "-q")
-    for options in (("--top", "0", "--by", "relative"), ("--json",)):
-        said = sluice("residuals", out, os.path.join(folder, "tiny.slc"), *options, status=1)[1]
-        check("the sum of squares is inf for the residuals and 1 for the values" in said, said)
+    got = json.loads(sluice("residuals", out, os.path.join(folder, "tiny.slc"), "--top", "0", "--by", "relative", "--json")[0])
+    check(abs(got["norm"] / math.hypot(2e202, 2.06e202) - 1) < 1e-12 and got["values_norm"] == 1, got)
+    check(abs(got["rmse"] / got["norm"] - 0.5 ** 0.5) < 1e-12 and abs(got["largest"] / 2.06e202 - 1) < 1e-12, got)
+    npy(os.path.join(out, "mode-1.npy"), [1e-300] * 4, 4, 1)
+    sluice("convert", write(folder, "tiny.tns", "1 1 3e-200\n4 4 4e-200\n"), os.path.join(folder, "tiny.slc"), "-q", "-f")
+    got = json.loads(sluice("residuals", out, os.path.join(folder, "tiny.slc"), "--json")[0])
+    check(abs(got["norm"] - 5e-200) < 1e-212 and got["values_norm"] == got["norm"], got)
+    # A norm above the largest number.
+    npy(os.path.join(out, "mode-1.npy"), [8e305] * 4, 4, 1)
+    said = sluice("residuals", out, os.path.join(folder, "tiny.slc"), status=1)[1]
+    check("the norm of the residuals is inf, and that of the values 5e-200: scale" in said, said)
     npy(os.path.join(out, "mode-1.npy"), [1e300] * 4, 4, 1)
     npy(os.path.join(out, "mode-2.npy"), [1e300] * 4, 4, 1)
     said = sluice("residuals", out, store, status=1)[1]

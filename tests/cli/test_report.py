@@ -122,9 +122,14 @@ def refused(folder):
     record = os.path.join(out, "run.json")
     with open(record, "rb") as file:
         before = file.read()
-    check("is not an HTML page" in sluice("report", out, "-o", record, "-f", status=2)[1], "its own record")
+    check("file of the results" in sluice("report", out, "-o", record, "-f", status=2)[1], "its own record")
+    foreign = shutil.copy(record, os.path.join(folder, "foreign.json"))
+    check("is not an HTML page" in sluice("report", out, "-o", foreign, "-f", status=2)[1], "a foreign file")
     with open(record, "rb") as file:
         check(file.read() == before, "the record changed")
+    # A result file that is missing.
+    os.remove(os.path.join(out, "lambda.npy"))
+    check("file of the results" in sluice("report", out, "-o", os.path.join(out, "lambda.npy"), status=2)[1], "its weights")
     check(not os.path.exists(path), "something was written")
 
 
@@ -308,7 +313,18 @@ def several(folder):
     check("neither run.json nor mode-1.npy" in sluice("report", os.path.join(runs, "4"), "-o", path, "-f", status=3)[1], "no runs")
     with open(os.path.join(runs, "4", "run.json"), "w", encoding="utf-8") as file:
         file.write("{")
-    check("4/run.json" in sluice("report", runs, "-o", path, "-f", status=3)[1], "a malformed record")
+    for text in ("{", "[]", '{"schema": "sluice-run-0"}'):
+        with open(os.path.join(runs, "4", "run.json"), "w", encoding="utf-8") as file:
+            file.write(text)
+        said = sluice("report", runs, "-o", path, "-f")[1]
+        check("4/run.json" in said and "left out" in said and said.count("\n") == 1, said)
+        with open(path, encoding="utf-8") as file:
+            page = Page(file.read())
+        check([link for link in page.links if link.startswith("an%20array")] == links, page.links)
+        check("1 more folder has a run.json that cannot be read" in page.text(), page.text())
+    for name in "123":
+        shutil.rmtree(os.path.join(runs, name))
+    check("4/run.json" in sluice("report", runs, "-o", path, "-f", status=3)[1], "no record can be read")
 
 
 def in_a_browser(folder):

@@ -211,10 +211,11 @@ def refused(folder):
     for text, columns, words, status in (
             ("origin,n\na,1\n\"b\nc\",1\n,2\n", "origin", ("bad.csv:5:1", "column origin", "--missing"), 3),
             ("origin,n\na,1\nb\n", "origin", ("bad.csv:3:1", "1 fields, expected 2"), 3),
-            ("origin,n\na,1\n", "orgin", ("no column 'orgin'", "the most similar is 'origin'"), 2),
+            ("origin,n\na,1\n", "orgin", ("no column 'orgin'", "the most similar is 'origin'; there are 'origin', 'n'\n"), 2),
             ("origin,n\na,1\n", "hr(origin)", ("no column 'hr(origin)'", "no rule 'hr'", "hour(NAME)"), 2),
             ("orig,dest\na,1\n", "time", ("no column 'time' among the 2", "there are 'orig', 'dest'"), 2),
-            (",".join(f"column {i}" for i in range(99)) + "\n", "time", ("'column 0', ", ", .."), 2),
+            (",".join(f"column {i}" for i in range(99)) + "\n", "time",
+             ("; there are " + ", ".join(f"'column {i}'" for i in range(40)), "', ..\n"), 2),
             ("o;n\na;1\n", "o", ("the delimiter ';' would give several columns (--delimiter)",), 2),
             ("o\tn\na\t1\n", "o", ("the delimiter tab would give several columns (--delimiter)",), 2),
             ("o,n\ra,1\r", "o,n", ("end in CR alone",), 2),
@@ -479,6 +480,13 @@ def foreseen(folder):
     length = re.search(r"dims +([\d,x ]+) \(", words)[1].replace(",", "").split("x")
     check(all(abs(int(a) - b) <= 0.25 * b for a, b in zip(length, dims)), (length, dims))
     shutil.rmtree(store)
+    # A sorted column keeps the labels and places of its strings: 12 bytes per string.
+    ordered = json.loads(sluice("convert", path, store, "--columns", "sorted(order),date(when),user,word", "--value", "sum",
+                                "--dry-run", "--json")[0])
+    for phase in ("reading", "sorting"):
+        # All sizes include the same memory of the process, which differs between two runs.
+        more, base = (one["buffers"][phase] - one["buffers"]["table"] for one in (ordered, told))
+        check(12 * rows <= more - base <= 13 * rows + 32768, (phase, more, base, rows))
     # It never names a budget that is too small.
     memory = 1
     while memory < 1000:

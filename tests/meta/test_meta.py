@@ -44,9 +44,9 @@ def layering(_folder):
     table = layers()
     for floor, allowed in table.items():
         for path in files(".c", ".h", ".cu", under=floor):
-            for target in re.findall(r'#include "(\w+)/', text(path)):
-                check(target == floor or target in allowed or (target == "sluice" and floor in ("api", "include")),
-                      f"{path} includes {target}/")
+            for name, target in re.findall(r'#include "((\w+)/[^"]+)"', text(path)):
+                public = target == "sluice" and (floor in ("api", "include") or name == "sluice/arrow.h")
+                check(target == floor or target in allowed or public, f"{path} includes {target}/")
     done = set()
     while len(done) < len(table):
         found = {folder for folder, allowed in table.items() if allowed <= done} - done
@@ -298,9 +298,11 @@ def no_options_in_library(_folder):
 
 
 def fields(_folder):
-    """Every error field has an option or command, a C member, argument or function, and a Python
-    keyword."""
+    """Every error field has an option, command or operand, a C member, argument or function, and a
+    Python keyword."""
     names, letters = options_of_command()
+    operands = {word.strip("[]") for path in files(".c", under="tools/cmd")
+                for one in re.findall(r'\.operands = "([^"]+)"', text(path)) for word in one.split()}
     known = re.findall(r"^    SLC_FIELD_(\w+)", text("base/error/status.h").split("enum slc_error_field {")[1].split("}")[0], re.M)
     python = "\n".join(text(path) for path in files(".py", under="python/sluice"))
     keywords = dict(re.findall(r'"([\w>-]+)": "(\w+)"', python.split("KEYWORDS = {")[1].split("}")[0]))
@@ -312,7 +314,8 @@ def fields(_folder):
     for field in known[1:]:
         option, member = (table[field] for table in tables)
         found = re.search(r"(?:^|^sluice layout )-(?:-([\w-]+)|(\w))(?: |$)", option)
-        check(found and (found[1] in names or found[2] in letters), f"{field}: there is no option {option}")
+        check(found and (found[1] in names or found[2] in letters) or operands & set(option.split()),
+              f"{field}: there is no option {option}")
         for name in member.split("->"):
             check(re.search(rf"\b{name}\b", headers), f"{field}: there is no {name}")
         keyword = keywords.get(member, member)

@@ -2,9 +2,8 @@
 """Tables of pyarrow, polars, DuckDB and pandas, and Parquet files, in a folder: their stores equal those
 of the CSV of the table. test_arrow.py runs this file with these packages."""
 
-import csv
-import filecmp
 import os
+import re
 import subprocess
 import sys
 from decimal import Decimal
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet
+import same_table
 
 import sluice
 
@@ -30,11 +30,7 @@ def path(name):
 
 
 def same(one, other, what):
-    files = sorted(name for name in os.listdir(path(one)) if name.endswith((".blk", ".bin")))
-    for name in files:
-        if not filecmp.cmp(path(f"{one}/{name}"), path(f"{other}/{name}"), shallow=False):
-            raise AssertionError(f"{what}: {name} differs")
-    print(f"{what}: {len(files)} files are equal")
+    print(f"{what}: {same_table.same(path(one), path(other), what)} files are equal")
 
 
 def text_of(one, kind):
@@ -57,11 +53,9 @@ def text_of(one, kind):
 
 
 def write(name, table):
-    with open(path(name), "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(table.column_names)
-        kinds = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in table.schema.types]
-        writer.writerows(zip(*([text_of(one, kind) for one in column.to_pylist()] for column, kind in zip(table.columns, kinds))))
+    kinds = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in table.schema.types]
+    same_table.write(path(name), table.column_names, ([text_of(one, kind) for one in column.to_pylist()]
+                                                      for column, kind in zip(table.columns, kinds)))
 
 
 def numbers(rows):
@@ -195,13 +189,23 @@ print(store.info().entries, store.nnz, int(re.search(r"VmHWM:\\s*(\\d+)", open("
 
 
 def streamed(rows, mib):
-    """More rows than fit in the budget, which includes the interpreter and DuckDB."""
-    ran = subprocess.run([sys.executable, "-c", STREAMED, str(rows), f"{mib}MiB"], check=False, cwd=FOLDER, capture_output=True,
-                         text=True)
-    assert ran.returncode == 0, ran.stderr
-    done = ran.stdout.split()
-    print(f"{done[0]} rows, {done[1]} nonzeros in a budget of {mib} MiB; peak of the process: {done[2]} MiB")
-    assert int(done[0]) >= rows and int(done[1]) > rows / 2 and int(done[2]) <= mib, done
+    """More rows than fit in the budget, which includes the interpreter and DuckDB. A budget that is
+    too small is refused before a row is read, and the budget that the message states suffices; the
+    batches of DuckDB may then exceed it."""
+    def run(budget):
+        return subprocess.run([sys.executable, "-c", STREAMED, str(rows), f"{budget}MiB"], check=False, cwd=FOLDER, capture_output=True,
+                              text=True)
+
+    refused = run(mib // 2)
+    assert refused.returncode == 1 and "BudgetError" in refused.stderr, refused.stderr
+    named = int(re.search(r"needs (\d+) MiB", refused.stderr)[1])
+    assert named <= mib - 10, f"a budget of {mib} MiB leaves less than 10 MiB: {refused.stderr}"
+    for budget, batches in ((named, 8), (mib, 0)):
+        ran = run(budget)
+        assert ran.returncode == 0, ran.stderr
+        done = ran.stdout.split()
+        print(f"{done[0]} rows, {done[1]} nonzeros in a budget of {budget} MiB; peak of the process: {done[2]} MiB")
+        assert int(done[0]) >= rows and int(done[1]) > rows / 2 and int(done[2]) <= budget + batches, done
 
 
 if __name__ == "__main__":

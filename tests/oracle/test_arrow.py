@@ -3,9 +3,7 @@
 form uses streams of NumPy arrays; the long form uses pyarrow, polars, DuckDB and pandas from PyPI."""
 
 import contextlib
-import csv
 import ctypes
-import filecmp
 import io
 import os
 import subprocess
@@ -13,6 +11,8 @@ import sys
 import threading
 
 import numpy as np
+import same_table
+from same_table import same
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from tap import FULL, SOURCE, Skip, call, check, fails, run  # noqa: E402
@@ -23,14 +23,6 @@ sys.dont_write_bytecode = True
 import sluice  # noqa: E402
 from sluice import __main__ as main  # noqa: E402
 from sluice import _arrow  # noqa: E402
-
-
-def same(one, other, what):
-    """Both stores have the same blocks and names."""
-    files = sorted(name for name in os.listdir(one) if name.endswith((".blk", ".bin")))
-    check(files == sorted(name for name in os.listdir(other) if name.endswith((".blk", ".bin"))), (what, files))
-    differing = [name for name in files if not filecmp.cmp(os.path.join(one, name), os.path.join(other, name), shallow=False)]
-    check(not differing and "blco.blk" in files, f"{what}: {differing} differ")
 
 
 def text_of(one):
@@ -48,10 +40,7 @@ def text_of(one):
 
 
 def write(path, columns):
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*([text_of(one) for one in column] for column in columns.values())))
+    same_table.write(path, columns, ([text_of(one) for one in column] for column in columns.values()))
 
 
 def table(rows, seed=0):
@@ -182,6 +171,10 @@ def names(folder):
     check(listed.titles == ('"hour(e)"', '"a, b"') and list(listed.labels(0)) == ["3", "4"], listed.titles)
     fails(sluice.UsageError, "more than 16 columns", sluice.convert, {str(i): [1] for i in range(17)}, os.path.join(folder, "m.slc"))
     fails(sluice.UsageError, "no column 'z' among the 4 columns", sluice.convert, columns, os.path.join(folder, "m.slc"), columns="z", value_column=5)
+    for items, name in (('"a, b",z', "z"), ('int(5),bin(y,2,1),"a, b"', "y"), ('hour("c ""e""")', 'c "e"')):
+        fails(sluice.UsageError, f"no column '{name}' among the 4 columns", sluice.convert, columns, os.path.join(folder, "m.slc"), columns=items)
+    fails(sluice.UsageError, "no column 'w' among the 4 columns", sluice.convert, columns, os.path.join(folder, "m.slc"),
+          columns=["a, b"], value_column="w")
     fails(sluice.UsageError, "no column 'e'", sluice.convert, columns, os.path.join(folder, "m.slc"), columns="hour(e)")
 
 
@@ -244,6 +237,18 @@ def command(folder):
         done = subprocess.run([sys.executable, "-m", "sluice", *arguments], capture_output=True, text=True, env=env, cwd=folder)
         check(done.returncode == 2 and "ends in .parquet" in done.stderr, done.stderr)
     check("--value-column" in call(sys.executable, "-m", "sluice", "convert", "--help", env=env), "no help")
+    kept = main.open_table
+    try:
+        main.open_table = lambda path: {"a": ["x", None], "n": [1, 2]}
+        for part, arguments in (("replace it (--force)", ["--missing", "skip", "--value-column", "n"]), ("(--memory)", ["-f", "--memory", "x"]), ("(--memory)", ["-f", "--memory", "1MiB"]),
+                                ("sluice: --threads -1 is not", ["-f", "-t", "-1"]), ("sluice: --duplicates 'x' is not", ["-f", "--duplicates", "x"]),
+                                ("(--value-column)", ["-f", "--value-column", "x"]), ("(--missing)", ["-f", "--value-column", "n"]),
+                                ("(--transform)", ["-f", "--transform", "x"])):
+            with contextlib.redirect_stderr(io.StringIO()) as told:
+                status = main.main(["convert", "x.parquet", os.path.join(folder, "x.slc"), *arguments])
+            check(status != 0 and part in told.getvalue(), (arguments, told.getvalue()))
+    finally:
+        main.open_table = kept
 
 
 def sources(folder):
@@ -271,6 +276,22 @@ def sources(folder):
         fails(sluice.UsageError, "source_name applies only to", call_it)
 
 
+def memory(folder):
+    """A conversion of a table imports NumPy only for its columns: an import needs 11 MiB of the budget."""
+    code = """
+import sys, sluice
+class Stream:
+    def __arrow_c_stream__(self, requested=None):
+        raise ValueError("numpy" in sys.modules)
+try:
+    sluice.convert(Stream(), "x.slc", columns="a", memory="100MiB")
+except ValueError as fault:
+    print(fault)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": PACKAGE}, cwd=folder)
+    check(done.stdout == "False\n", (done.stdout, done.stderr))
+
+
 def packages(folder):
     """pyarrow, polars, DuckDB and pandas from PyPI."""
     if not FULL:
@@ -295,5 +316,6 @@ run([
     ("errors", faults),
     ("python3 -m sluice", command),
     ("the names of sources", sources),
+    ("NumPy is not imported", memory),
     ("tables of pyarrow, polars, DuckDB and pandas", packages),
 ])

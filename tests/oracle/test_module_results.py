@@ -474,6 +474,9 @@ def predicted(folder):
     got = sluice.load(out).predict_file(table, path, columns="WHO,bin(t,5)", value_column="", overwrite=True)
     check((got.count, got.unknown, got.rmse) == (2, 1, None) and np.isnan(np.load(path)[0]), got)
     check(np.load(path)[1] == result.predict([[tensor.index(0, "b")], [tensor.index(1, "[0, 5)")]])[0], np.load(path))
+    fails(sluice.InputError, "column WHO has 'new'", sluice.load(out).predict_file, table, columns="WHO,bin(t,5)", value_column="",
+          null=["new", "NA"])
+    fails(sluice.UsageError, "apply to tables", result.predict_file, tensor, null="NA")
     fails(sluice.UsageError, "only the names of columns may differ", result.predict_file, table, columns="WHO,bin(t,6)")
     result.store = None
     fails(sluice.InputError, "specify the store", result.predict_file, table)

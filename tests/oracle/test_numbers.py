@@ -337,7 +337,24 @@ def diagnosis(folder):
     record, said = notes_of(store, out, "-r", 3, "-i", 1, "--init", init)
     found = record["diagnosis"]
     check(found["condition"][0] > 1e4 and found["condition"][2] is None, found)
-    check("columns of mode 1 are nearly collinear" in said, said)
+    # The components differ in the other modes, so they are not collinear.
+    factors = [np.load(os.path.join(out, f"mode-{n}.npy")) for n in (1, 2, 3)]
+    cosines = np.prod([f.T @ f for f in factors], axis=0)[np.triu_indices(3, 1)]
+    want = np.linalg.cond(np.einsum("ar,br,cr->abcr", *factors).reshape(-1, 3))
+    check(abs(found["joint_condition"] / want - 1) < 1e-6 and found["joint_condition"] < 1000, (found, want))
+    check(abs(found["largest_congruence"] - cosines.max()) < 1e-12 and found["collinear"] is None, (found, cosines))
+    check("collinear" not in said, said)
+    # Components that differ in no mode.
+    write_factors(init, [np.repeat(f[:, :1], 2, axis=1) for f in planted])
+    record, said = notes_of(store, out, "-r", 2, "-i", 1, "--init", init)
+    check(record["diagnosis"]["collinear"] == [1, 2] and record["diagnosis"]["joint_condition"] > 1e6, record["diagnosis"])
+    check("components 1 and 2 are nearly collinear (congruence 1.000)" in said, said)
+    # Three components of which one is the sum of the others in mode 1, with equal columns in the other modes.
+    sums = [np.column_stack([f[:, 0], f[:, 0], f[:, 0]]) for f in planted]
+    sums[0] = np.column_stack([planted[0][:, 0], planted[0][:, 2], planted[0][:, 0] + planted[0][:, 2]])
+    write_factors(init, sums)
+    record, said = notes_of(store, out, "-r", 3, "-i", 1, "--init", init)
+    check(record["diagnosis"]["joint_condition"] > 1000 and "collinear" in said, record["diagnosis"])
     # Noise: the fit rises until the last iteration, and held-out values are worse than zeros.
     cells = rng.choice(8000, 700, replace=False)
     np.savetxt(text, np.column_stack([np.array(np.unravel_index(cells, (20, 20, 20))).T + 1, rng.standard_normal(700)]),

@@ -131,7 +131,8 @@ def dense(folder):
     check(converted(folder, write(path, integers), "--format", "npy-dense") == as_text(folder, (4, 4), np.array([range(4)] * 2), np.ones(4)),
           "integers: another store")
     for what, words, content, *more in (
-            ("integers", "COORDS.npy VALUES.npy OUT.slc), or the format npy-dense", integers),
+            ("integers", "or the format npy-dense for a dense tensor (sluice convert COORDS.npy VALUES.npy OUT.slc, --format)", integers),
+            ("a number", "a single number without a dimension: save an array", saved(np.float64(3))),
             ("a vector", "the shape (4,) may be that of coordinates or values", saved(np.ones(4))),
             ("NaN", "element 6: value NaN is not finite", saved(np.array([[1, 2, 3], [4, 5, np.nan]]))),
             ("2^53 + 1", "element 2: value 9007199254740993 has more", saved(np.array([[[1, (1 << 53) + 1]]]))),
@@ -170,6 +171,7 @@ def refused(folder):
     pair("another number", "a row or a column of coordinates per value", v=saved(np.ones(5)))
     pair("complex values", "type '<c16'", v=saved(np.ones(2, complex)))
     pair("objects", "type '|O'", v=saved(np.array([1, "x"], object), allow_pickle=True))
+    pair("a number", "c.npy: the array has 0 dimensions", c=saved(np.int64(3)))
     pair("three dimensions", "3 dimensions", c=saved(np.zeros((3, 2, 2), int)))
     pair("17 modes", "17 modes", c=saved(np.zeros((17, 2), int)))
     pair("beyond a length", "nonzero 1: index 2 of mode 3 is beyond the declared mode size 2", "--dims", "2x2x2")

@@ -65,7 +65,7 @@ static const struct option options[] = {
      .help = "also measure two tensors with the order and the nonzeros of "
              "each store: one whose rows are reused as often as possible, "
              "and one without reuse"},
-    {"svg", OPTION_STRING, offsetof(struct arguments, svg), .value = "FILE",
+    {"svg", OPTION_STRING, offsetof(struct arguments, svg), .value = "FILE", .not_stdout = true,
      .help = "write a picture of roofs and kernels to FILE, which is replaced"},
     {"temp-dir", OPTION_STRING, offsetof(struct arguments, temp_dir), .value = "DIR",
      .help = "folder for the tensors of --bounds and the stores sorted for TTM, which are removed "

@@ -119,18 +119,12 @@ static enum slc_status print_rows(struct slc_compared_run *compared,
                                   unsigned mode,
                                   struct slc_error *err)
 {
-    const struct slc_top_row *rows = slc_top_component_rows(compared->top, component, mode);
     char name[SLC_NAME_TEXT_BYTES];
 
     for (uint64_t k = 0; k < compared->top->counts[mode]; k++) {
-        SLC_TRY(slc_run_names_text(slc_compared_names(compared), mode, rows[k].row, name, err));
+        SLC_TRY(slc_compared_top_text(compared, component, mode, k, name, err));
         slc_text_make_plain(name);
-        printf("%s", k > 0 ? ", " : "");
-        if (*name != '\0') {
-            printf("%s", name);
-        } else {
-            printf("%" PRIu64, rows[k].row + 1);
-        }
+        printf("%s%s", k > 0 ? ", " : "", name);
     }
     return SLC_OK;
 }
@@ -297,6 +291,8 @@ const struct command command_compare = {
     .operands = "RUN RUN ..",
     .operands_min = 2,
     .operands_max = OPTIONS_MAX_OPERANDS,
+    .operands_more = "compare the others with the first run in another command, or list all runs "
+                     "of a folder with sluice report FOLDER",
     .options = options,
     .notes = "Each run is compared with the first. The factor match score is 1 if all components "
              "are equal except\nfor order and sign. Rows correspond by their names if the tensors "

@@ -253,12 +253,12 @@ static json_t *layout_to_json(const struct slc_manifest *manifest,
         (json_int_t)stats->run.bits, "header_hash", slc_json_hex(layout->header_hash));
 
     if (object != NULL && file->shape.count > 0) {
-        json_t *stripes = json_array();
+        const char *paths[SLC_MAX_STRIPES];
 
         for (unsigned k = 0; k < file->part_count; k++) {
-            (void)json_array_append_new(stripes, slc_json_string(file->parts[k].path));
+            paths[k] = file->parts[k].path;
         }
-        slc_json_set(object, "stripes", stripes);
+        slc_json_set_paths(object, "stripes", file->part_count, paths);
         slc_json_set(object, "own_stripes", json_boolean(!file->borrowed));
     }
     if (object != NULL && layout->layout == SLC_LAYOUT_FIBER) {

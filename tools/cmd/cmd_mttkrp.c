@@ -2,7 +2,7 @@
 #include "base/error/clock.h"
 #include "base/memory/memory.h"
 #include "engine/executor/gpu_group.h"
-#include "engine/solve/relabel.h"
+#include "engine/stream/relabel.h"
 #include "storage/file/files.h"
 #include "storage/manifest/path_guard.h"
 #include "storage/model/model.h"
@@ -42,7 +42,7 @@ static const struct option options[] = {
      .value = "DIR",
      .help = "folder with mode-1.npy, mode-2.npy, ..; the factor of mode K is not read"},
     {"output", OPTION_STRING, offsetof(struct arguments, output), .letter = 'o', .required = true,
-     .value = "M.npy", .help = "output file"},
+     .not_stdout = true, .value = "M.npy", .help = "output file"},
     SESSION_OPTION_ROWS(arguments),
     SESSION_OPTION_ROW_IO_LIMIT(arguments),
     SESSION_OPTION_ROW_LAYOUTS(arguments),

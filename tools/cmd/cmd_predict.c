@@ -35,6 +35,7 @@ struct arguments {
     struct input_options input;
     const char *columns;
     const char *value;
+    const char *null;
     uint64_t memory;
     uint64_t threads;
     bool force;
@@ -65,6 +66,9 @@ static const struct option options[] = {
              "the default for .csv and .tsv is the columns of the store of the run"},
     {"value", OPTION_STRING, offsetof(struct arguments, value), .value = "NAME",
      .help = "table column with the values, or none; the default is that of the store"},
+    {"null", OPTION_STRING, offsetof(struct arguments, null), .value = "WORDS",
+     .help = "words, separated by commas, that are read as empty fields of the table; the default "
+             "is those of the store"},
     OPTION_ROW_MEMORY(arguments, memory),
     OPTION_ROW_THREADS(arguments, threads),
     OPTION_ROW_OVERWRITE(arguments, force),
@@ -172,6 +176,7 @@ static enum slc_status open_coords(struct prediction *prediction, struct slc_err
     const struct slc_predict_coords_options request = {
         .columns = prediction->args.columns,
         .value = value != NULL && strcmp(value, "none") == 0 ? "" : value,
+        .null = prediction->args.null,
         .memory_bytes = budget_of(prediction)};
 
     return slc_predict_coords_open(&prediction->coords, &request, &prediction->run,

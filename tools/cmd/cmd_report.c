@@ -20,7 +20,7 @@ struct arguments {
 
 static const struct option options[] = {
     {"output", OPTION_STRING, offsetof(struct arguments, output), .letter = 'o', .required = true,
-     .value = "FILE", .help = "output file, one HTML page"},
+     .not_stdout = true, .value = "FILE", .help = "output file, one HTML page"},
     {"components", OPTION_U64, offsetof(struct arguments, components), .value = "N",
      .fallback = "64", .minimum = 1, .maximum = SLC_MAX_RANK,
      .help = "maximum number of components; those with the largest weights are shown"},
@@ -78,6 +78,7 @@ const struct command command_report = {
     .operands = "RUN|SWEEP|FOLDER [RUN ..]",
     .operands_min = 1,
     .operands_max = OPTIONS_MAX_OPERANDS,
+    .operands_more = "name the folder that contains the runs to list all of them",
     .options = options,
     .notes =
         "RUN is a folder of factors written by sluice cpd, or a folder with a checkpoint. "

@@ -4,7 +4,7 @@
 #include "base/memory/memory.h"
 #include "base/text/plain_text.h"
 #include "base/thread/team.h"
-#include "engine/solve/residuals.h"
+#include "engine/product/residuals.h"
 #include "report/json_parts.h"
 #include "storage/manifest/json_text.h"
 #include "storage/model/model.h"

@@ -85,13 +85,6 @@ static double number_of(const json_t *object, const char *name)
     return number > -1e15 && number < 1e15 ? number : 0;
 }
 
-static uint64_t count_of(const json_t *object, const char *name)
-{
-    const json_int_t number = json_integer_value(json_object_get(object, name));
-
-    return number > 0 ? (uint64_t)number : 0;
-}
-
 /* Returns the recorded exit code. For older records without an exit code, returns the exit code of
  * sluice cpd for `reason`. */
 static int exit_code_of(const json_t *record, const char *reason)
@@ -154,7 +147,7 @@ static enum slc_status read_record(const char *folder,
     *there = true;
     reset_state(state, 0);
     state->ended = true;
-    state->completed = count_of(record, "iterations_done");
+    state->completed = slc_json_count(record, "iterations_done");
     state->fit = number_of(record, "fit");
     state->seconds = number_of(json_object_get(record, "seconds"), "total");
     (void)snprintf(state->reason, sizeof state->reason, "%s", reason);
@@ -172,8 +165,8 @@ static void read_checkpoint(const char *folder, struct run_state *state, char wr
     json_t *saved = NULL;
 
     if (slc_saved_run_read(folder, true, &saved, &ignored) == SLC_OK) {
-        state->completed = count_of(saved, "iterations_done");
-        state->mode = count_of(saved, "mode");
+        state->completed = slc_json_count(saved, "iterations_done");
+        state->mode = slc_json_count(saved, "mode");
         state->fit = number_of(saved, "fit");
         state->seconds = number_of(saved, "seconds");
         (void)snprintf(written, 32, "%s", json_string_value(json_object_get(saved, "written")));

@@ -50,6 +50,7 @@ static const char *option_of_field(enum slc_error_field field)
         [SLC_FIELD_SORTED_LAYOUT] = "sluice layout --sorted",
         [SLC_FIELD_FIBER_LAYOUT] = "sluice layout --fiber",
         [SLC_FIELD_GATHER_LAYOUT] = "sluice layout --gather",
+        [SLC_FIELD_VALUES_FILE] = "sluice convert COORDS.npy VALUES.npy OUT.slc",
     };
 
     return (unsigned)field < sizeof names / sizeof names[0] && names[field] != NULL ? names[field]

@@ -300,7 +300,12 @@ store_value(const struct option *option, const char *text, void *values, struct 
         return parse_double(option, text, field, err);
     case OPTION_STRING:
         *(const char **)field = text;
-        return SLC_OK;
+        return option->not_stdout && strcmp(text, "-") == 0
+                   ? slc_fail(err, SLC_ERR_USAGE,
+                              "--%s - would mean standard output, which is not supported: name a "
+                              "path",
+                              option->name)
+                   : SLC_OK;
     case OPTION_CHOICE:
         return parse_choice(option, text, field, err);
     case OPTION_MODES:
@@ -484,6 +489,21 @@ static enum slc_status check_complete(const struct parse_state *state,
     return SLC_OK;
 }
 
+/* Fails because of an operand beyond the last. */
+static enum slc_status
+fail_operand(const struct command *command, const char *text, struct slc_error *err)
+{
+    if (command->operands_max < 2 || strstr(command->operands, "..") == NULL) {
+        return slc_fail(err, SLC_ERR_USAGE, "unexpected argument '%s': %s accepts %s", text,
+                        command->name, command->operands_max > 0 ? command->operands : "none");
+    }
+    return slc_fail(err, SLC_ERR_USAGE,
+                    "unexpected argument '%s': %s accepts at most %u arguments, %s: %s", text,
+                    command->name, command->operands_max, command->operands,
+                    command->operands_more != NULL ? command->operands_more
+                                                   : "repeat the command for the others");
+}
+
 enum slc_status options_parse(const struct command *command,
                               int argc,
                               char **argv,
@@ -513,8 +533,7 @@ enum slc_status options_parse(const struct command *command,
                             "empty argument; %s accepts %s; is a shell variable not set?",
                             command->name, command->operands_max > 0 ? command->operands : "none");
         } else if (operands->count == command->operands_max) {
-            return slc_fail(err, SLC_ERR_USAGE, "unexpected argument '%s': %s accepts %s", text,
-                            command->name, command->operands_max > 0 ? command->operands : "none");
+            return fail_operand(command, text, err);
         } else {
             operands->text[operands->count++] = text;
         }

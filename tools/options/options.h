@@ -61,6 +61,7 @@ struct option {
     const char *alias; /* second long name, or NULL */
     char letter;       /* 0: none */
     bool required;
+    bool not_stdout;      /* OPTION_STRING: "-", which means standard output, is refused */
     const char *value;    /* placeholder of the value in the help, such as "N" */
     const char *fallback; /* default, as a user would type it; NULL: zero */
     const char *help;
@@ -84,6 +85,7 @@ struct command {
     const char
         *operand_words; /* possible values of the operand, separated by blanks; NULL: paths */
     unsigned operands_min, operands_max;
+    const char *operands_more;    /* what to do with more than operands_max operands; may be NULL */
     const struct option *options; /* terminated by a NULL name */
     const char *notes;            /* paragraphs printed after the options, or NULL */
     /* Subcommands, such as "bench io" of "bench"; NULL-terminated, or NULL. */

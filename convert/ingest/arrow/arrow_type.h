@@ -3,8 +3,8 @@
 #define SLC_CONVERT_ARROW_TYPE_H
 
 #include "base/error/error.h"
-#include "convert/ingest/arrow/arrow_abi.h"
 #include "convert/ingest/arrow/arrow_zone.h"
+#include "sluice/arrow.h"
 
 #include <stdbool.h>
 #include <stdint.h>

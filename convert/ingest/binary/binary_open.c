@@ -79,10 +79,9 @@ static enum slc_status open_pair(struct opening *opening, struct slc_error *err)
     struct slc_bytes_view coords, values;
 
     if (!opening->request->values) {
-        return slc_fail(err, SLC_ERR_INPUT,
-                        "%s are coordinates; give the file of values after them: sluice convert "
-                        "COORDS.npy VALUES.npy OUT.slc",
-                        slc_dialect_name(opening->request->dialect));
+        return slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_VALUES_FILE,
+                              "%s are coordinates: name the file of values, too",
+                              slc_dialect_name(opening->request->dialect));
     }
     SLC_TRY(view_input(opening, opening->request->input, &coords, err));
     SLC_TRY(view_input(opening, opening->request->values, &values, err));

@@ -210,14 +210,13 @@ enum slc_status slc_npy_pair(const struct slc_bytes_view *coords,
     *binary = (struct slc_binary){.dialect = binary->dialect};
     SLC_TRY(status);
     SLC_TRY(open_array(values, SLC_NPY_VALUES, &numbers, err));
-    if (places.header.dimensions > 2) {
+    if (places.header.dimensions == 0 || places.header.dimensions > 2) {
         return slc_fail_file(err, SLC_ERR_INPUT, coords->name,
                              "the array has %u dimensions, but coordinates have two, one row or "
                              "column per value",
                              places.header.dimensions);
     }
     if (numbers.header.dimensions == 0 || numbers.header.dimensions > 2 ||
-        places.header.dimensions == 0 ||
         (numbers.header.shape[0] != 1 && numbers.header.shape[1] != 1)) {
         return slc_fail_file(err, SLC_ERR_INPUT, values->name,
                              "an array of values must have one dimension, but it has the shape %s",
@@ -247,12 +246,17 @@ enum slc_status slc_npy_dense(const struct slc_bytes_view *elements,
 
     SLC_TRY(open_array(elements, SLC_NPY_VALUES, &array, err));
     const bool integers = header->kind == 'i' || header->kind == 'u';
+    if (header->dimensions == 0) {
+        return slc_fail_file(err, SLC_ERR_INPUT, elements->name,
+                             "the file has a single number without a dimension: save an array with "
+                             "a dimension for each mode, such as numpy.reshape(x, (1, 1))");
+    }
     if (binary->dialect != SLC_DIALECT_NPY_DENSE &&
         (header->dimensions < 2 || (header->dimensions == 2 && integers))) {
-        enum slc_status status = slc_fail_field(
-            err, SLC_ERR_INPUT, SLC_FIELD_DIALECT,
-            "the shape %s may be that of coordinates or values: give both files (sluice convert "
-            "COORDS.npy VALUES.npy OUT.slc), or the format npy-dense for a dense tensor",
+        enum slc_status status = slc_fail_fields(
+            err, SLC_ERR_INPUT, SLC_FIELD_VALUES_FILE, SLC_FIELD_DIALECT,
+            "the shape %s may be that of coordinates or values: name the files of both, or the "
+            "format npy-dense for a dense tensor",
             shape_text(header, text));
 
         slc_error_locate_file(err, elements->name);
@@ -265,7 +269,7 @@ enum slc_status slc_npy_dense(const struct slc_bytes_view *elements,
                                   .dense = true,
                                   .fortran_order = header->fortran_order};
     memcpy(binary->dims, header->shape, sizeof binary->dims);
-    if (binary->order == 0 || binary->nnz == 0) {
+    if (binary->nnz == 0) {
         return slc_fail_file(err, SLC_ERR_INPUT, elements->name,
                              "an array of shape %s has no elements", shape_text(header, text));
     }

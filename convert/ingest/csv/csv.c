@@ -76,8 +76,27 @@ static bool has_byte(const struct slc_csv_field *field, char byte)
     return memchr(field->text, byte, field->bytes) != NULL;
 }
 
-/* Adds advice to the message that the first line lacks a column: a probable cause, or the list of
- * its columns. */
+/* Lists the columns of the first line, as many as fit. */
+static void
+list_columns(const struct slc_csv_field *fields, unsigned count, char *text, size_t capacity)
+{
+    size_t used = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        char name[33];
+
+        name[slc_csv_unquote(&fields[i], name, sizeof name - 1)] = '\0';
+        if (used + strlen(name) + sizeof "; there are '', .." > capacity) {
+            (void)snprintf(text + used, capacity - used, ", ..");
+            break;
+        }
+        used += (size_t)snprintf(text + used, capacity - used, "%s'%s'",
+                                 i == 0 ? "; there are " : ", ", name);
+    }
+}
+
+/* Adds advice to the message that the first line lacks a column: a probable cause, or the most
+ * similar column and the list of all columns. */
 static enum slc_error_field advise_columns(const struct slc_csv_spec *spec,
                                            const struct slc_csv_field *fields,
                                            unsigned count,
@@ -110,17 +129,9 @@ static enum slc_error_field advise_columns(const struct slc_csv_spec *spec,
         return SLC_FIELD_NONE;
     }
     if (nearest[0] != '\0') {
-        (void)snprintf(text, capacity, "; the most similar is '%s'", nearest);
-        return SLC_FIELD_NONE;
+        used = (size_t)snprintf(text, capacity, "; the most similar is '%s'", nearest);
     }
-    for (unsigned i = 0; i < count && used + 48 < capacity; i++) {
-        char name[33];
-
-        name[slc_csv_unquote(&fields[i], name, sizeof name - 1)] = '\0';
-        used += (size_t)snprintf(text + used, capacity - used, "%s'%s'%s",
-                                 i == 0 ? "; there are " : ", ", name,
-                                 i + 1 < count && used + 96 >= capacity ? ", .." : "");
-    }
+    list_columns(fields, count, text + used, capacity - used);
     return SLC_FIELD_NONE;
 }
 
@@ -134,7 +145,7 @@ static enum slc_status no_column(const struct slc_csv_spec *spec,
                                  struct slc_error *err)
 {
     const char *name = m < spec->order ? spec->items[m].column : spec->value;
-    char advice[SLC_CSV_NAME_BYTES + 200];
+    char advice[SLC_CSV_NAME_BYTES + 480];
     unsigned letters = 0;
     const char *rule = m < spec->order && !twice && spec->items[m].rule == SLC_CSV_STRINGS
                            ? slc_csv_nearest_rule(name, &letters)
@@ -392,7 +403,7 @@ static enum slc_status set_modes(struct opening *opening, struct slc_error *err)
             named = slc_max_u64(named, csv->dims[m]);
         }
     }
-    opening->report->memory_bytes += slc_names_memory_bytes(named);
+    opening->report->names_bytes = slc_names_memory_bytes(named);
     return status;
 }
 

@@ -47,8 +47,8 @@ struct slc_csv_report {
     uint64_t rows, skipped;
     uint64_t text_bytes; /* decompressed size of the text */
     uint64_t spooled_bytes;
-    /* Memory that the table holds until it is destroyed; writing its names at the end needs it. */
-    uint64_t memory_bytes;
+    uint64_t memory_bytes; /* memory that the table holds until it is destroyed */
+    uint64_t names_bytes;  /* additional memory to write its names */
 };
 
 /* Reads the table. Borrows the specification and the header. Ownership: release with

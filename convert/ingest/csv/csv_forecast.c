@@ -93,7 +93,8 @@ static void peak(const struct columns *columns, uint64_t *tables, uint64_t *all)
     }
 }
 
-/* Estimates the sizes of the files of names. */
+/* Estimates the sizes of the files of names, and the memory that the dictionaries need after the
+ * table has been read. */
 static void estimate_names(const struct slc_csv_request *request,
                            const struct slc_csv_sample *sample,
                            struct slc_csv_forecast *forecast)
@@ -112,11 +113,15 @@ static void estimate_names(const struct slc_csv_request *request,
             most += SLC_NAMES_HEAD_BYTES + SLC_NAMES_TAIL_BYTES + each * (double)mode->most +
                     mode->name_bytes_most;
         }
+        if (request->spec->items[m].sorted) {
+            forecast->labels_bytes += slc_dictionary_labels_bytes(mode->length);
+        }
     }
     forecast->names_bytes = (uint64_t)names;
     forecast->names_most_bytes = (uint64_t)most;
-    forecast->memory_later = request->spec->order * (uint64_t)SLC_DICTIONARY_FIXED_BYTES +
-                             slc_names_memory_bytes(longest);
+    forecast->memory_later =
+        request->spec->order * (uint64_t)SLC_DICTIONARY_FIXED_BYTES + forecast->labels_bytes;
+    forecast->names_memory_bytes = slc_names_memory_bytes(longest);
 }
 
 /* Estimates the temporary files: rows are read back once, and strings are read back to write

@@ -1,10 +1,12 @@
 /* CSV, and names of indices, through the public API: only sluice/sluice.h and the shared
  * library. */
 #include "api_test.h"
+#include "arrow_producer.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -369,28 +371,6 @@ static void names_that_fail(void)
     }
 }
 
-static unsigned releases;
-
-static void release_stream(struct ArrowArrayStream *stream)
-{
-    releases++;
-    stream->release = NULL;
-}
-
-static int fail_schema(struct ArrowArrayStream *stream, struct ArrowSchema *schema)
-{
-    (void)stream;
-    (void)schema;
-    return EIO;
-}
-
-static int end_stream(struct ArrowArrayStream *stream, struct ArrowArray *array)
-{
-    (void)stream;
-    array->release = NULL;
-    return 0;
-}
-
 /* A stream is released exactly once, also if the call fails. */
 static void refuses_streams(void)
 {
@@ -398,27 +378,73 @@ static void refuses_streams(void)
     struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_convert_options options = {.struct_bytes = sizeof options};
     struct sluice_append_options append = {.struct_bytes = sizeof append};
-    const struct ArrowArrayStream sound = {
-        .get_schema = fail_schema, .get_next = end_stream, .release = release_stream};
-    struct ArrowArrayStream stream = sound;
+    struct slc_producer p;
 
-    releases = 0;
     REFUSED(sluice_convert_arrow(NULL, output, NULL, NULL, &err), SLUICE_ERR_USAGE, "stream");
     REFUSED(sluice_append_arrow(output, NULL, NULL, NULL, &err), SLUICE_ERR_USAGE, "stream");
-    REFUSED(sluice_convert_arrow(&stream, output, NULL, NULL, &err), SLUICE_ERR_INPUT,
+    slc_produce(&p, "i", 0);
+    p.schema_code = EIO;
+    p.stream.get_last_error = NULL;
+    REFUSED(sluice_convert_arrow(&p.stream, output, NULL, NULL, &err), SLUICE_ERR_INPUT,
             "Input/output error");
-    REFUSED(sluice_convert_arrow(&stream, output, NULL, NULL, &err), SLUICE_ERR_USAGE,
+    REFUSED(sluice_convert_arrow(&p.stream, output, NULL, NULL, &err), SLUICE_ERR_USAGE,
             "released before");
-    CU_ASSERT_EQUAL(releases, 1);
-    stream = sound;
+    CU_ASSERT_EQUAL(p.streams, 1);
+    slc_produce(&p, "i", 0);
     options.struct_bytes = 0;
-    REFUSED(sluice_convert_arrow(&stream, output, &options, NULL, &err), SLUICE_ERR_USAGE,
+    REFUSED(sluice_convert_arrow(&p.stream, output, &options, NULL, &err), SLUICE_ERR_USAGE,
             "struct_bytes");
-    CU_ASSERT_EQUAL(releases, 2);
-    stream = sound;
+    CU_ASSERT_EQUAL(p.streams, 1);
+    slc_produce(&p, "i", 0);
+    p.schema_code = EIO;
     append.index_base = SLUICE_BASE_ONE;
-    REFUSED(sluice_append_arrow(output, &stream, &append, NULL, &err), SLUICE_ERR_INPUT, "");
-    CU_ASSERT_EQUAL(releases, 3);
+    REFUSED(sluice_append_arrow(output, &p.stream, &append, NULL, &err), SLUICE_ERR_INPUT, "");
+    CU_ASSERT_EQUAL(p.streams, 1);
+}
+
+/* A stream that needs more than the budget is refused before its first batch, with a budget that
+ * suffices for all batches: also for more rows than memory. So is one whose output exists. */
+static void refuses_small_budgets(void)
+{
+    enum { ROWS = 1 << 15, BATCHES = 64 };
+    const char *output = place(slc_test_folder(), "out.slc");
+    struct sluice_convert_options options = {.struct_bytes = sizeof options};
+    struct sluice_convert_report report = {.struct_bytes = sizeof report};
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    enum sluice_status status = SLUICE_ERR_BUDGET;
+    int32_t *numbers = malloc(ROWS * sizeof *numbers);
+    struct slc_producer p;
+    unsigned tries = 0;
+
+    for (uint32_t i = 0; i < ROWS; i++) {
+        numbers[i] = (int32_t)(i * 2654435761u % 30011);
+    }
+    options.table.columns = "c,int(c),c";
+    options.run.memory_bytes = 1 << 20;
+    /* The process may have grown since the first message. */
+    for (; status == SLUICE_ERR_BUDGET && tries < 4; tries++) {
+        slc_produce(&p, "i", ROWS);
+        p.column_buffers[1] = slc_copy_buffer(&p, numbers, ROWS * sizeof *numbers);
+        p.repeats = BATCHES;
+        status = sluice_convert_arrow(&p.stream, output, &options, &report, &err);
+        slc_free_buffers(&p);
+        CU_ASSERT_TRUE(status == SLUICE_OK ? p.sent == BATCHES : p.asked == 0);
+        if (status == SLUICE_ERR_BUDGET) {
+            const char *needs = strstr(err.message, " needs ");
+
+            CU_ASSERT_PTR_NOT_NULL_FATAL(needs);
+            options.run.memory_bytes = strtoull(needs + 7, NULL, 10) << 20;
+            err = (struct sluice_error)SLUICE_ERROR_INIT;
+        }
+    }
+    API_OK(status, &err);
+    CU_ASSERT_TRUE(tries > 1);
+    CU_ASSERT_EQUAL(report.entries, (uint64_t)ROWS * BATCHES);
+    slc_produce(&p, "i", 0);
+    REFUSED(sluice_convert_arrow(&p.stream, output, &options, NULL, &err), SLUICE_ERR_IO,
+            "the output exists");
+    CU_ASSERT_EQUAL(p.asked, 0);
+    free(numbers);
 }
 
 SLC_SUITE(tables)
@@ -428,6 +454,7 @@ SLC_SUITE(tables)
         {"large modes without names need no memory", large_modes_without_names_need_no_memory},
         {"tables that are refused", refuses_tables},
         {"streams that are refused", refuses_streams},
+        {"streams with too little memory", refuses_small_budgets},
         {"names from files", reads_labels},
         {"appended nonzeros bring their names", appends_with_labels},
         {"rows of a table are appended", appends_tables},

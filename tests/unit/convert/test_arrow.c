@@ -1,8 +1,8 @@
 /* Arrow streams: the fields of every type, and malformed streams. Buffers have exactly
  * the bytes that a type needs, so that a sanitizer finds reads beyond them. */
+#include "arrow_producer.h"
 #include "base/memory/memory.h"
 #include "convert/ingest/arrow/arrow.h"
-#include "convert/ingest/arrow/arrow_abi.h"
 #include "convert/ingest/csv/csv_internal.h"
 #include "slc_test.h"
 
@@ -15,21 +15,6 @@
 
 enum { TEXT_BYTES = 1 << 16, ROWS_MAX = 8, FIELD_BYTES = 128 };
 
-/* A stream of one batch with a column c, which a test may alter before it is read. */
-struct producer {
-    struct ArrowArrayStream stream;
-    struct ArrowSchema schema, column_schema, values_schema;
-    struct ArrowSchema *columns_schema[1];
-    struct ArrowArray batch, column, values;
-    struct ArrowArray *columns[1];
-    const void *batch_buffers[1], *column_buffers[6], *values_buffers[6];
-    void *memory[12];
-    unsigned pieces;
-    int code;                      /* result of get_next */
-    int schemas, batches, streams; /* numbers of releases */
-    bool sent;
-};
-
 /* The fields of column c. */
 struct fields {
     unsigned count;
@@ -37,106 +22,30 @@ struct fields {
     char text[ROWS_MAX][FIELD_BYTES];
 };
 
-static const void *copy(struct producer *p, const void *data, size_t bytes)
-{
-    void *to = malloc(bytes > 0 ? bytes : 1);
-
-    memcpy(to, data, bytes);
-    p->memory[p->pieces++] = to;
-    return to;
-}
-
-static void release_schema(struct ArrowSchema *schema)
-{
-    ((struct producer *)schema->private_data)->schemas++;
-    schema->release = NULL;
-}
-
-static void release_array(struct ArrowArray *array)
-{
-    ((struct producer *)array->private_data)->batches++;
-    array->release = NULL;
-}
-
-static void release_stream(struct ArrowArrayStream *stream)
-{
-    ((struct producer *)stream->private_data)->streams++;
-    stream->release = NULL;
-}
-
-static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
-{
-    *out = ((struct producer *)stream->private_data)->schema;
-    return 0;
-}
-
-static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
-{
-    struct producer *p = stream->private_data;
-
-    if (p->code == 0 && !p->sent) {
-        *out = p->batch;
-        p->sent = true;
-    } else {
-        out->release = NULL;
-    }
-    return p->code;
-}
-
-static const char *get_last_error(struct ArrowArrayStream *stream)
-{
-    (void)stream;
-    return "the disk has gone";
-}
-
-/* Makes a stream of `rows` rows whose column has this format and no nulls. */
-static void produce(struct producer *p, const char *format, int64_t rows)
-{
-    *p = (struct producer){.stream = {get_schema, get_next, get_last_error, release_stream, p}};
-    p->column_schema = (struct ArrowSchema){.format = format, .name = "c", .private_data = p};
-    p->columns_schema[0] = &p->column_schema;
-    p->schema = (struct ArrowSchema){.format = "+s",
-                                     .n_children = 1,
-                                     .children = p->columns_schema,
-                                     .release = release_schema,
-                                     .private_data = p};
-    p->column = (struct ArrowArray){.length = rows, .n_buffers = 2, .buffers = p->column_buffers};
-    p->columns[0] = &p->column;
-    p->batch = (struct ArrowArray){.length = rows,
-                                   .n_buffers = 1,
-                                   .n_children = 1,
-                                   .buffers = p->batch_buffers,
-                                   .children = p->columns,
-                                   .release = release_array,
-                                   .private_data = p};
-}
-
-#define PRODUCE(p, format, ...)                                                                    \
-    do {                                                                                           \
-        produce(p, format, (int64_t)(sizeof(__VA_ARGS__) / sizeof((__VA_ARGS__)[0])));             \
-        (p)->column_buffers[1] = copy(p, __VA_ARGS__, sizeof(__VA_ARGS__));                        \
-    } while (0)
-
 /* Adds a dictionary, of which the column has the indices. */
-static void add_strings(struct producer *p, const int32_t *offsets, size_t count, const char *bytes)
+static void
+add_strings(struct slc_producer *p, const int32_t *offsets, size_t count, const char *bytes)
 {
     p->values_schema = (struct ArrowSchema){.format = "u"};
     p->column_schema.dictionary = &p->values_schema;
-    p->values_buffers[1] = copy(p, offsets, (count + 1) * sizeof *offsets);
-    p->values_buffers[2] = copy(p, bytes, (size_t)offsets[count]);
+    p->values_buffers[1] = slc_copy_buffer(p, offsets, (count + 1) * sizeof *offsets);
+    p->values_buffers[2] = slc_copy_buffer(p, bytes, (size_t)offsets[count]);
     p->values =
         (struct ArrowArray){.length = (int64_t)count, .n_buffers = 3, .buffers = p->values_buffers};
     p->column.dictionary = &p->values;
 }
 
 /* Makes a column of strings. */
-static void produce_strings(
-    struct producer *p, const char *format, const int32_t *offsets, int64_t rows, const char *bytes)
+static void produce_strings(struct slc_producer *p,
+                            const char *format,
+                            const int32_t *offsets,
+                            int64_t rows,
+                            const char *bytes)
 {
-    produce(p, format, rows);
+    slc_produce(p, format, rows);
     p->column.n_buffers = 3;
-    p->column_buffers[1] = copy(p, offsets, (size_t)(rows + 1) * sizeof *offsets);
-    p->column_buffers[2] = copy(p, bytes, strlen(bytes));
+    p->column_buffers[1] = slc_copy_buffer(p, offsets, (size_t)(rows + 1) * sizeof *offsets);
+    p->column_buffers[2] = slc_copy_buffer(p, bytes, strlen(bytes));
 }
 
 static enum slc_status read_part(const struct slc_csv_feed *feed,
@@ -171,7 +80,7 @@ static enum slc_status read_part(const struct slc_csv_feed *feed,
 }
 
 /* Reads the stream with the given columns, frees its buffers, and checks its releases. */
-static enum slc_status read_stream(struct producer *p,
+static enum slc_status read_stream(struct slc_producer *p,
                                    const char *columns,
                                    const char *value,
                                    struct fields *fields,
@@ -201,19 +110,17 @@ static enum slc_status read_stream(struct producer *p,
     }
     slc_csv_part_destroy(&part);
     slc_arrow_close(arrow);
-    CU_ASSERT_EQUAL(p->batches, p->sent && p->batch.release != NULL);
+    CU_ASSERT_EQUAL(p->batches, p->sent > 0 && p->batch.release != NULL);
     CU_ASSERT_EQUAL(p->schemas, sound && p->schema.release != NULL);
     CU_ASSERT_EQUAL(p->streams, 0);
-    for (unsigned i = 0; i < p->pieces; i++) {
-        free(p->memory[i]);
-    }
+    slc_free_buffers(p);
     return status;
 }
 
 #define EXPECT(p, ...)                                                                             \
     expect(p, (const char *const[]){__VA_ARGS__},                                                  \
            sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
-static void expect(struct producer *p, const char *const *texts, size_t count)
+static void expect(struct slc_producer *p, const char *const *texts, size_t count)
 {
     struct fields fields;
     struct slc_error err;
@@ -227,7 +134,7 @@ static void expect(struct producer *p, const char *const *texts, size_t count)
 
 static void test_numbers(void)
 {
-    struct producer p;
+    struct slc_producer p;
 
     PRODUCE(&p, "c", (const int8_t[]){-128, 0, 127});
     EXPECT(&p, "-128", "0", "127");
@@ -255,14 +162,14 @@ static void test_numbers(void)
     PRODUCE(&p, "b", (const uint8_t[]){0x05});
     p.column.length = p.batch.length = 3;
     EXPECT(&p, "true", "false", "true");
-    produce(&p, "n", 2);
+    slc_produce(&p, "n", 2);
     p.column.n_buffers = 0;
     EXPECT(&p, "", "");
 }
 
 static void test_decimals(void)
 {
-    struct producer p;
+    struct slc_producer p;
 
     PRODUCE(&p, "d:9,2,32", (const int32_t[]){150, -5, 0});
     EXPECT(&p, "1.50", "-0.05", "0.00");
@@ -284,7 +191,7 @@ static void test_decimals(void)
 
 static void test_times(void)
 {
-    struct producer p;
+    struct slc_producer p;
 
     PRODUCE(&p, "tdD", (const int32_t[]){0, -1, 19448, 2932897});
     EXPECT(&p, "1970-01-01", "1969-12-31", "2023-04-01", "10000-01-01");
@@ -311,16 +218,16 @@ static void test_times(void)
 static void test_strings(void)
 {
     static const int32_t offsets[] = {0, 2, 2, 5};
-    struct producer p;
+    struct slc_producer p;
 
     produce_strings(&p, "u", offsets, 3, "abcde");
     EXPECT(&p, "ab", "", "cde");
     produce_strings(&p, "z", offsets, 3, "a,\"\ne");
     EXPECT(&p, "a,", "", "\"\ne");
-    produce(&p, "U", 2);
+    slc_produce(&p, "U", 2);
     p.column.n_buffers = 3;
-    p.column_buffers[1] = copy(&p, (const int64_t[]){1, 2, 4}, 24);
-    p.column_buffers[2] = copy(&p, "abcd", 4);
+    p.column_buffers[1] = slc_copy_buffer(&p, (const int64_t[]){1, 2, 4}, 24);
+    p.column_buffers[2] = slc_copy_buffer(&p, "abcd", 4);
     EXPECT(&p, "b", "cd");
     PRODUCE(&p, "w:3", (const char[]){'a', 'b', 'c', 'd', 'e', 'f'});
     p.column.length = p.batch.length = 2;
@@ -331,22 +238,22 @@ static void test_strings(void)
         char text[4];
         int32_t buffer, begin;
     } views[] = {{3, "xyz", 0, 0}, {13, "bcde", 1, 1}};
-    produce(&p, "vu", 2);
+    slc_produce(&p, "vu", 2);
     p.column.n_buffers = 5;
-    p.column_buffers[1] = copy(&p, views, sizeof views);
-    p.column_buffers[2] = copy(&p, "z", 1);
-    p.column_buffers[3] = copy(&p, "abcdefghijklmn", 14);
-    p.column_buffers[4] = copy(&p, (const int64_t[]){1, 14}, 16);
+    p.column_buffers[1] = slc_copy_buffer(&p, views, sizeof views);
+    p.column_buffers[2] = slc_copy_buffer(&p, "z", 1);
+    p.column_buffers[3] = slc_copy_buffer(&p, "abcdefghijklmn", 14);
+    p.column_buffers[4] = slc_copy_buffer(&p, (const int64_t[]){1, 14}, 16);
     EXPECT(&p, "xyz", "bcdefghijklmn");
 }
 
 /* Nulls, offsets of slices, dictionaries, and rows that are null as a whole. */
 static void test_slices(void)
 {
-    struct producer p;
+    struct slc_producer p;
 
     PRODUCE(&p, "s", (const int16_t[]){1, 2, 3, 4, 5});
-    p.column_buffers[0] = copy(&p, (const uint8_t[]){0x1b}, 1); /* element 2 is null */
+    p.column_buffers[0] = slc_copy_buffer(&p, (const uint8_t[]){0x1b}, 1); /* element 2 is null */
     p.column.length = 4;
     p.column.offset = 1;
     p.column.null_count = 1;
@@ -354,12 +261,12 @@ static void test_slices(void)
     p.batch.offset = 1;
     EXPECT(&p, "", "4", "5");
     PRODUCE(&p, "i", (const int32_t[]){1, 2});
-    p.batch_buffers[0] = copy(&p, (const uint8_t[]){0x02}, 1);
+    p.batch_buffers[0] = slc_copy_buffer(&p, (const uint8_t[]){0x02}, 1);
     p.batch.null_count = -1;
     EXPECT(&p, "", "2");
     PRODUCE(&p, "C", (const uint8_t[]){2, 0, 2, 1});
     add_strings(&p, (const int32_t[]){0, 1, 1, 4}, 3, "xyzw");
-    p.values_buffers[0] = copy(&p, (const uint8_t[]){0x05}, 1); /* value 1 is null */
+    p.values_buffers[0] = slc_copy_buffer(&p, (const uint8_t[]){0x05}, 1); /* value 1 is null */
     p.values.null_count = 1;
     EXPECT(&p, "yzw", "x", "yzw", "");
 }
@@ -367,7 +274,7 @@ static void test_slices(void)
 /* Fields in memory format. */
 static void test_binary(void)
 {
-    struct producer p;
+    struct slc_producer p;
     struct fields fields;
     struct slc_error err;
     struct slc_time time = {0, 0};
@@ -435,7 +342,7 @@ static const struct {
 } period = {2, 4, "unit", 0, 20, "ARROW:extension:name", 13, "pandas.period"};
 
 /* Sets the fault, and returns a part of the expected message. */
-static const char *make_fault(struct producer *p, enum fault fault)
+static const char *make_fault(struct slc_producer *p, enum fault fault)
 {
     static const char *const parts[] = {[NO_FORMAT] = "has no schema",
                                         [NOT_A_TABLE] = "is not a table",
@@ -496,7 +403,7 @@ static const char *make_fault(struct producer *p, enum fault fault)
 
 static void test_malformed(void)
 {
-    struct producer p;
+    struct slc_producer p;
     struct fields fields;
     struct slc_error err;
 
@@ -509,7 +416,7 @@ static void test_malformed(void)
         CU_ASSERT_STRING_EQUAL(err.file, "t");
     }
     PRODUCE(&p, "i", (const int32_t[]){0});
-    release_stream(&p.stream);
+    p.stream.release(&p.stream);
     p.streams = 0;
     CU_ASSERT_EQUAL(read_stream(&p, "c", NULL, &fields, &err), SLC_ERR_USAGE);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "released before"));
@@ -517,7 +424,7 @@ static void test_malformed(void)
 
 static void check_bad_strings(const int32_t *offsets, const char *part)
 {
-    struct producer p;
+    struct slc_producer p;
     struct fields fields;
     struct slc_error err;
 
@@ -538,7 +445,7 @@ static void test_bad_strings(void)
                     {{13, "abcd", 0, 2}},
                     {{13, "abcd", 0, -1}},
                     {{13, "abcd", -1, 0}}};
-    struct producer p;
+    struct slc_producer p;
     struct fields fields;
     struct slc_error err;
 
@@ -547,11 +454,11 @@ static void test_bad_strings(void)
     check_bad_strings((const int32_t[]){-1, 1, 4}, "from byte -1 to 1");
     check_bad_strings((const int32_t[]){0, 1, -4}, "strings of column c end at byte -4");
     for (unsigned i = 0; i < sizeof views / sizeof views[0]; i++) {
-        produce(&p, "vz", 1);
+        slc_produce(&p, "vz", 1);
         p.column.n_buffers = 4;
-        p.column_buffers[1] = copy(&p, views[i], sizeof views[i]);
-        p.column_buffers[2] = copy(&p, "abcdefghijklmn", 14);
-        p.column_buffers[3] = copy(&p, (const int64_t[]){14}, 8);
+        p.column_buffers[1] = slc_copy_buffer(&p, views[i], sizeof views[i]);
+        p.column_buffers[2] = slc_copy_buffer(&p, "abcdefghijklmn", 14);
+        p.column_buffers[3] = slc_copy_buffer(&p, (const int64_t[]){14}, 8);
         CU_ASSERT_EQUAL(read_stream(&p, "c", NULL, &fields, &err), SLC_ERR_INPUT);
         CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "column c: the string is"));
         CU_ASSERT_EQUAL(err.column, 1);
@@ -561,12 +468,12 @@ static void test_bad_strings(void)
 /* Without columns, all columns except that of the values are modes. */
 static void test_all_columns(void)
 {
-    struct producer p;
+    struct slc_producer p;
     struct slc_arrow *arrow = NULL;
     struct slc_error err = SLC_ERROR_INIT;
     char items[SLC_ARROW_ITEMS_BYTES];
 
-    produce(&p, "i", 0);
+    slc_produce(&p, "i", 0);
     p.column_schema.name = "a \"b\", (c)";
     CU_ASSERT_EQUAL(slc_arrow_open(&p.stream, "t", &arrow, &err), SLC_OK);
     CU_ASSERT_EQUAL(slc_arrow_all_columns(arrow, NULL, items, &err), SLC_OK);
@@ -578,11 +485,11 @@ static void test_all_columns(void)
 /* Batches without rows are passed over; a column may lack its buffers in them. */
 static void test_empty(void)
 {
-    struct producer p;
+    struct slc_producer p;
     struct fields fields;
     struct slc_error err;
 
-    produce(&p, "u", 0);
+    slc_produce(&p, "u", 0);
     p.column.n_buffers = 3;
     CU_ASSERT_EQUAL(read_stream(&p, "c", NULL, &fields, &err), SLC_OK);
     CU_ASSERT_EQUAL(fields.count, 0);

@@ -100,7 +100,7 @@ static void model_destroy(struct model *model)
     }
 }
 
-static double score(const struct model *one, const struct model *two, uint32_t *match)
+static double score(struct model *one, struct model *two, uint32_t *match)
 {
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_congruence congruence;
@@ -196,6 +196,37 @@ static void orthogonal_components_score_zero(void)
     model_destroy(&other);
 }
 
+/* Columns whose squares overflow or underflow: weights compensate for their sizes. */
+static void norms_of_any_size_do_not_matter(void)
+{
+    static const double sizes[][2] = {
+        {0x1p-532, 0x1p532}, {0x1p1000, 0x1p-1000}, {0x1p600, 1.0}, {0x1p-600, 0x1p-400}};
+    struct model model, moved;
+
+    for (size_t t = 0; t < 2 * SLC_COUNT(sizes); t++) {
+        const size_t k = t / 2;
+
+        model_create(&model, 3);
+        model_create(&moved, 3);
+        for (unsigned n = 0; n < 2; n++) {
+            for (uint64_t i = 0; i < rows[n]; i++) {
+                for (uint32_t r = 0; r < RANK; r++) {
+                    slc_matrix_row_f64(&moved.factors[n], i)[r] *= sizes[k][n];
+                }
+            }
+        }
+        for (uint32_t r = 0; r < RANK; r++) {
+            model.lambda[r] *= sizes[k][0] * sizes[k][1];
+        }
+        /* The double weight of a component halves its contribution. */
+        moved.lambda[0] *= t % 2 == 0 ? 1.0 : 2.0;
+        CU_ASSERT_DOUBLE_EQUAL(score(&model, &moved, NULL), t % 2 == 0 ? 1.0 : 1.0 - 0.5 / RANK,
+                               1e-14);
+        model_destroy(&model);
+        model_destroy(&moved);
+    }
+}
+
 static void runs_out_of_memory_cleanly(void)
 {
     struct model model;
@@ -232,6 +263,7 @@ static const struct slc_test tests[] = {
     {"the same but for order and signs is one", the_same_but_for_order_and_signs_is_one},
     {"others are less alike, either way round", others_are_less_alike_either_way_round},
     {"orthogonal components score zero", orthogonal_components_score_zero},
+    {"norms of any size do not matter", norms_of_any_size_do_not_matter},
     {"runs out of memory cleanly", runs_out_of_memory_cleanly},
 };
 

@@ -44,6 +44,12 @@ static void make_folders(void)
     make_file("x.slc/" SLC_MANIFEST_NAME);
     make_file("x.slc/" SLC_BLCO_NAME);
     make_file("half/" SLC_MANIFEST_NAME);
+    CU_ASSERT_EQUAL(mkdir(below("run"), 0700), 0);
+    CU_ASSERT_EQUAL(mkdir(below("factors"), 0700), 0);
+    CU_ASSERT_EQUAL(mkdir(below("sweep"), 0700), 0);
+    make_file("run/run.json");
+    make_file("factors/mode-1.npy");
+    make_file("sweep/sweep.json");
     CU_ASSERT_EQUAL(symlink("x.slc/sub", below("link")), 0);
 }
 
@@ -70,6 +76,18 @@ static const struct {
     {"half/m.npy", NULL, NULL},
     {"none/none/m.npy", NULL, NULL},
     {"half/" SLC_MANIFEST_NAME "/m.npy", NULL, NULL},
+    {"run/run.json", "file of the results", "file of the results"},
+    {"run/mode-1.npy", "file of the results", "file of the results"},
+    {"run/mode-12.npy", "file of the results", "file of the results"},
+    {"plain/../run/lambda.npy", "file of the results", "file of the results"},
+    {"run/mode-1.csv", NULL, NULL},
+    {"run/mode-x.npy", NULL, NULL},
+    {"run/m.npy", NULL, NULL},
+    {"run", NULL, NULL},
+    {"factors/mode-2.npy", "file of the results", "file of the results"},
+    {"sweep/sweep.json", "file of the results", "file of the results"},
+    {"plain/run.json", NULL, NULL},
+    {"plain/mode-1.npy", NULL, NULL},
 };
 
 static void refuse(enum slc_status status, const char *part, struct slc_error *err)

@@ -119,7 +119,7 @@ static void gathers_the_same_whatever_reads(void)
         squares += value * value;
         CU_ASSERT(i == 0 || records[0] >= records[-(MODES + 2)]);
     }
-    CU_ASSERT_DOUBLE_EQUAL(one.sum_of_squares, squares, 1e-9 * squares);
+    CU_ASSERT_DOUBLE_EQUAL(slc_squares_total(&one.squares), squares, 1e-9 * squares);
     slc_held_destroy(&one);
     slc_held_destroy(&other);
     fixture_destroy(&tensor);
@@ -168,6 +168,24 @@ static void evaluates_a_model(void)
     CU_ASSERT_DOUBLE_EQUAL(mae[0], magnitudes / (double)held.count, 1e-12);
     CU_ASSERT_EQUAL(rmse[0], rmse[1]);
     CU_ASSERT_EQUAL(mae[0], mae[1]);
+    /* Errors whose squares are below the smallest number, or above the largest. */
+    for (unsigned k = 0; k < 2; k++) {
+        const double scale = k == 0 ? 0x1p-560 : 0x1p560;
+        uint64_t *record = held.memory.data;
+
+        for (uint64_t i = 0; i < held.count; i++, record += MODES + 2) {
+            double value;
+
+            memcpy(&value, &record[1], sizeof value);
+            value = k == 0 ? value * scale : value * scale * scale;
+            memcpy(&record[1], &value, sizeof value);
+        }
+        for (uint32_t r = 0; r < RANK; r++) {
+            weights[r] = k == 0 ? weights[r] * scale : weights[r] * scale * scale;
+        }
+        SLC_ASSERT_OK(slc_held_error(&held, factors, weights, 3, &rmse[1], &mae[1], &err), &err);
+        CU_ASSERT_DOUBLE_EQUAL(rmse[1] / scale, rmse[0], 1e-12 * rmse[0]);
+    }
     for (unsigned n = 0; n < MODES; n++) {
         slc_matrix_destroy(&factors[n]);
     }

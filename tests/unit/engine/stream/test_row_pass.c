@@ -141,6 +141,29 @@ static void large_rows(void)
     rows_segment_nnz = 512;
 }
 
+/* The division into blocks does not change bits. */
+static void block_sizes(void)
+{
+    for (unsigned sorted = 0; sorted < 2; sorted++) {
+        double measures[SLC_ROW_MEASURES];
+        struct slc_matrix first = {0};
+
+        for (uint64_t bytes = 4096; bytes <= 65536; bytes *= 4) {
+            struct rows_shape shape = sorted_shapes[0];
+            struct rows_store made;
+
+            shape.name = "blocks";
+            shape.block_bytes = bytes;
+            shape.sorted = sorted == 1 ? 7 : 0;
+            make_rows_store(&made, &shape);
+            check_update(&made, 0, SLC_F64, &sorted_variants[1], &first, measures);
+            check_update(&made, 0, SLC_F64, &sorted_variants[4], &first, measures);
+            destroy_rows_store(&made);
+        }
+        slc_matrix_destroy(&first);
+    }
+}
+
 static void dropped_nonzeros(void)
 {
     static const struct variant variants[] = {
@@ -226,6 +249,7 @@ SLC_SUITE(row_pass)
         {"rows of sorted layouts: in memory, decoded again, streamed", sorted_rows},
         {"gathered rows", gathered_rows},
         {"rows of several segments", large_rows},
+        {"any size of blocks", block_sizes},
         {"dropped nonzeros", dropped_nonzeros},
         {"measures without an update", fixed_rows},
     };

@@ -4,7 +4,7 @@
 #define SLC_ENGINE_RESIDUALS_H
 
 #include "base/error/error.h"
-#include "engine/solve/quantiles.h"
+#include "engine/product/quantiles.h"
 #include "engine/stream/tile_stream.h"
 #include "storage/manifest/store.h"
 #include "storage/model/model.h"
@@ -55,7 +55,7 @@ struct slc_residuals {
     double mean;    /* mean residual */
     double largest; /* largest magnitude */
     unsigned quantile_count;
-    double quantile[SLC_QUANTILES_MAX]; /* of the magnitudes (engine/solve/quantiles.h) */
+    double quantile[SLC_QUANTILES_MAX]; /* of the magnitudes (engine/product/quantiles.h) */
     uint64_t count;                     /* nonzeros listed in `top` */
     struct slc_residual *top;           /* by descending score, then by ascending indices */
     struct slc_buffer memory;

@@ -4,7 +4,7 @@
 
 #include "base/error/fault.h"
 #include "base/random.h"
-#include "engine/solve/relabel.h"
+#include "engine/stream/relabel.h"
 #include "storage/manifest/labels.h"
 
 #include <stdio.h>

@@ -1,15 +1,15 @@
 /* Streams the nonzeros of a store through a model. The nonzeros with the highest scores are kept in
  * one heap that all workers share: its lowest score is checked without the lock, and few nonzeros
  * exceed it. Sums of tiles are added in file order, so that they do not depend on threads. */
-#include "engine/solve/residuals.h"
+#include "engine/product/residuals.h"
 
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
+#include "base/squares.h"
 #include "engine/plan/plan_sizes.h"
-#include "engine/solve/relabel.h"
+#include "engine/stream/relabel.h"
 #include "storage/manifest/labels.h"
 
-#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
@@ -29,7 +29,8 @@ enum {
 
 /* Sums of one tile, or of all tiles. */
 struct sums {
-    double squares, magnitudes, residuals, values, largest;
+    struct slc_squares squares, values;
+    double magnitudes, residuals, largest;
 };
 
 struct residuals_run {
@@ -169,10 +170,10 @@ static enum slc_status add_nonzero(struct residuals_run *run,
     if (!run->first_pass) {
         return SLC_OK;
     }
-    sums->squares += residual * residual;
+    slc_squares_add(&sums->squares, residual);
     sums->magnitudes += fabs(residual);
     sums->residuals += residual;
-    sums->values += found->value * found->value;
+    slc_squares_add(&sums->values, found->value);
     sums->largest = fmax(sums->largest, fabs(residual));
     found->score = score_of(run->options->score, found->value, residual);
     __atomic_load(&run->threshold, &threshold, __ATOMIC_RELAXED);
@@ -202,7 +203,7 @@ add_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_
     if (worker == 0) {
         report_progress(run, done);
     }
-    run->tile[worker] = (struct sums){.squares = 0.0};
+    run->tile[worker] = (struct sums){.largest = 0.0};
     while (chunk.nnz > 0) {
         SLC_TRY(tile->next(tile, CHUNK, &chunk, err));
         for (uint32_t i = 0; i < chunk.nnz; i++) {
@@ -224,10 +225,10 @@ static bool add_sums(void *context, unsigned worker)
     struct residuals_run *run = context;
     const struct sums *tile = &run->tile[worker];
 
-    run->total.squares += tile->squares;
+    slc_squares_add_sum(&run->total.squares, &tile->squares);
+    slc_squares_add_sum(&run->total.values, &tile->values);
     run->total.magnitudes += tile->magnitudes;
     run->total.residuals += tile->residuals;
-    run->total.values += tile->values;
     run->total.largest = fmax(run->total.largest, tile->largest);
     return true;
 }
@@ -352,30 +353,22 @@ run_passes(struct residuals_run *run, uint64_t stream_bytes, struct slc_error *e
     return SLC_OK;
 }
 
-/* Rejects sums of squares that overflowed, or of values whose squares are subnormal numbers. */
-static enum slc_status check_sums(const struct residuals_run *run, struct slc_error *err)
-{
-    const double squares = run->total.squares, values = run->total.values;
-
-    if (!isfinite(squares) || !isfinite(values) ||
-        (run->info->nnz > 0 && values < DBL_MIN / DBL_EPSILON)) {
-        return slc_fail(err, SLC_ERR_NUMERIC,
-                        "the sum of squares is %g for the residuals and %g for the values, too "
-                        "small or too large for a norm; scale values and model",
-                        squares, values);
-    }
-    return SLC_OK;
-}
-
-static void fill_result(const struct residuals_run *run)
+/* Fills in the result. Fails if a norm exceeds the largest number. */
+static enum slc_status fill_result(const struct residuals_run *run, struct slc_error *err)
 {
     const struct sums *total = &run->total;
     struct slc_residuals *out = run->out;
     const double nnz = (double)slc_max_u64(out->nnz, 1);
 
-    out->norm = sqrt(total->squares);
-    out->values_norm = sqrt(total->values);
-    out->rmse = sqrt(total->squares / nnz);
+    out->norm = slc_squares_root(&total->squares, 1.0);
+    out->values_norm = slc_squares_root(&total->values, 1.0);
+    if (!isfinite(out->norm) || !isfinite(out->values_norm)) {
+        return slc_fail(err, SLC_ERR_NUMERIC,
+                        "the norm of the residuals is %g, and that of the values %g: scale values "
+                        "and model",
+                        out->norm, out->values_norm);
+    }
+    out->rmse = slc_squares_root(&total->squares, nnz);
     out->mae = total->magnitudes / nnz;
     out->mean = total->residuals / nnz;
     out->largest = total->largest;
@@ -385,6 +378,7 @@ static void fill_result(const struct residuals_run *run)
         out->quantile[i] = slc_quantiles_get(&run->quantiles, i);
     }
     sort_list(out);
+    return SLC_OK;
 }
 
 static enum slc_status compute_residuals(struct residuals_run *run, struct slc_error *err)
@@ -394,10 +388,7 @@ static enum slc_status compute_residuals(struct residuals_run *run, struct slc_e
 
     SLC_THEN(status, allocate_memory(run, err));
     SLC_THEN(status, run_passes(run, stream_bytes, err));
-    SLC_THEN(status, check_sums(run, err));
-    if (status == SLC_OK) {
-        fill_result(run);
-    }
+    SLC_THEN(status, fill_result(run, err));
     slc_quantiles_close(&run->quantiles);
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
         slc_labels_destroy(&run->labels[n]);

@@ -1,4 +1,4 @@
-#include "engine/solve/quantiles.h"
+#include "engine/product/quantiles.h"
 
 #include "base/memory/checked.h"
 

@@ -1,6 +1,6 @@
 /* Permutes rows along the cycles of the permutation. This needs memory for one additional row, not
  * for a second factor. */
-#include "engine/solve/relabel.h"
+#include "engine/stream/relabel.h"
 
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"

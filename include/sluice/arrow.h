@@ -1,10 +1,14 @@
-/* Structs of the Arrow C data interface and the Arrow C stream interface ([Arrow]). The public
- * header include/sluice/convert.h declares the same structs; the guards are those of the
- * specification. */
-#ifndef SLC_CONVERT_ARROW_ABI_H
-#define SLC_CONVERT_ARROW_ABI_H
+/* Structs of the Arrow C data interface and the Arrow C stream interface, as in their
+ * specification, which defines the guards: a program may declare the structs before it includes
+ * this header. The library includes this header, too. */
+#ifndef SLUICE_ARROW_H
+#define SLUICE_ARROW_H
 
 #include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
@@ -48,4 +52,9 @@ struct ArrowArrayStream {
 };
 
 #endif
+
+#ifdef __cplusplus
+}
+#endif
+
 #endif
