@@ -230,6 +230,42 @@ static void failing_reads(void)
     }
 }
 
+/* Threads of passes and of the work between passes fail to start. */
+static void failing_threads(void)
+{
+    struct rows_shape shape = sorted_shapes[0];
+    struct rows_store made;
+    struct rows_run rows;
+
+    shape.name = "threads";
+    shape.sorted = 1;
+    make_rows_store(&made, &shape);
+    CU_ASSERT_TRUE_FATAL(open_run(&rows, &made, &sorted_variants[4], SLC_F64, NULL));
+    open_passes(&rows);
+    for (unsigned mode = 0; mode < 2; mode++) {
+        for (uint64_t k = 1;; k++) {
+            struct slc_error err = SLC_ERROR_INIT;
+            struct rows_solver solver;
+
+            rows_solver_init(&solver, &made, mode, rows.run.plan.threads, 2);
+            struct slc_row_pass pass = make_pass(&rows, &solver, true);
+            slc_fault_arm(SLC_FAULT_THREAD, k);
+            const enum slc_status status = slc_row_pass_run(rows.passes, &pass, &err);
+            const bool fired = slc_fault_seen(SLC_FAULT_THREAD) >= k;
+            slc_fault_arm(SLC_FAULT_THREAD, 0);
+            slc_error_clear(&err);
+            CU_ASSERT_EQUAL(solver.begins, solver.ends);
+            CU_ASSERT_EQUAL(status, fired ? SLC_ERR_SYSTEM : SLC_OK);
+            if (!fired) {
+                CU_ASSERT_TRUE(k > 1);
+                break;
+            }
+        }
+    }
+    close_rows(&rows, &made);
+    destroy_rows_store(&made);
+}
+
 static void failing_memory(void)
 {
     struct rows_shape shape = sorted_shapes[0];
@@ -268,6 +304,7 @@ SLC_SUITE(row_parts)
         {"positions", positions},
         {"numbers that are not finite, and stops", failing_rows},
         {"failing reads", failing_reads},
+        {"failing threads", failing_threads},
         {"failing memory", failing_memory},
     };
 
