@@ -71,6 +71,27 @@ static json_t *json_fusion(const struct slc_plan *plan, unsigned order)
     return object;
 }
 
+/* Returns how rows are updated from their nonzeros. */
+static json_t *json_rows(const struct slc_plan *plan, unsigned order)
+{
+    const struct slc_plan_rows *rows = &plan->rows;
+    json_t *passes = json_array();
+    json_t *streamed = json_array();
+    json_t *object = json_object();
+
+    for (unsigned n = 0; n < order; n++) {
+        (void)json_array_append_new(passes, json_integer((json_int_t)rows->gather_passes[n]));
+        (void)json_array_append_new(streamed, json_integer((json_int_t)rows->streamed_rows[n]));
+    }
+    slc_json_set(object, "gathered", slc_json_modes(rows->gathered));
+    slc_json_set(object, "passes", passes);
+    slc_json_set(object, "streamed", streamed);
+    slc_json_set_count(object, "repeated_bytes", rows->repeated_bytes);
+    slc_json_set_count(object, "missing_bytes", rows->missing_bytes);
+    slc_json_set_count(object, "sorted_read_bytes", rows->sorted_read_bytes);
+    return object;
+}
+
 json_t *slc_json_plan(const struct slc_plan *plan, unsigned order)
 {
     const bool copies = slc_plan_starts_with_copies(plan);
@@ -95,6 +116,7 @@ json_t *slc_json_plan(const struct slc_plan *plan, unsigned order)
         {"scratch_bytes", plan->scratch_bytes},
         {"decoder_bytes", plan->decoder_bytes},
         {"label_bytes", plan->label_bytes},
+        {"row_bytes", slc_plan_rows_bytes(&plan->rows)},
         {"slot_count", plan->slot_count},
         {"slot_bytes", plan->slot_bytes},
         {"cache_bytes", plan->cache_bytes},
@@ -123,6 +145,9 @@ json_t *slc_json_plan(const struct slc_plan *plan, unsigned order)
                  plan->passes == floor(plan->passes) ? json_integer((json_int_t)plan->passes)
                                                      : json_real(plan->passes));
     slc_json_set(object, "fused", json_fusion(plan, order));
+    if (plan->request.rows.nonzeros) {
+        slc_json_set(object, "rows", json_rows(plan, order));
+    }
     slc_json_set(object, "device", slc_json_device_plan(plan, order));
     slc_json_set(object, "share", slc_json_hybrid_wish(&plan->request.hybrid));
     slc_json_set(object, "layouts", layouts);

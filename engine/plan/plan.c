@@ -108,7 +108,7 @@ unsigned slc_plan_slots_useful(const struct slc_plan *plan, uint64_t blocks)
     const uint64_t flight = slc_div_up_u64(FLIGHT_BYTES, plan->slot_bytes);
     const uint64_t depth = slc_min_u64(slc_max_u64(flight, SLC_PLAN_SLOTS_MIN), SLC_PLAN_SLOTS_MAX);
     const uint64_t copied = (uint64_t)plan->gpu.streams * slc_max_u64(plan->request.gpu_count, 1);
-    const uint64_t busy = plan->fusion.modes != 0
+    const uint64_t busy = plan->fusion.modes != 0 || plan->rows.range_blocks > 0
                               ? (uint64_t)plan->threads * slc_plan_slots_min(plan)
                               : slc_min_u64(plan->threads + copied, depth);
 
@@ -120,6 +120,7 @@ unsigned slc_plan_slots_min(const struct slc_plan *plan)
 {
     uint64_t least = plan->request.slots != 0 ? plan->request.slots : SLC_PLAN_SLOTS_MIN;
 
+    least = slc_max_u64(least, plan->rows.range_blocks);
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
         if ((plan->fusion.modes >> n & 1U) != 0) {
             least = slc_max_u64(least, plan->fusion.range_blocks[n]);

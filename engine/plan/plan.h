@@ -66,6 +66,15 @@ enum slc_passes {
 const char *slc_passes_name(enum slc_passes passes); /* "auto", "plain", "fused" */
 bool slc_passes_parse(const char *name, enum slc_passes *passes);
 
+/* What the row solver of a decomposition needs (engine/stream/row_pass.h). */
+struct slc_plan_row_request {
+    bool nonzeros;         /* false: no solver needs the nonzeros of rows; the rest is ignored */
+    uint64_t sums, memory; /* numbers per row, as the solver declares them (base/row_solver.h) */
+    /* Expected traversals of a row per update, including a traversal for measures. Used only to
+     * forecast the bytes that are read again for rows that exceed the ring. */
+    uint32_t traversals;
+};
+
 /* The user's request for a plan. */
 struct slc_plan_request {
     enum slc_operation operation;
@@ -94,6 +103,9 @@ struct slc_plan_request {
     /* When to make copies per mode. Only CPD, because an MTTKRP computes one mode once. */
     enum slc_copies copies;
     enum slc_passes passes; /* only CPD; see slc_plan_choose */
+    /* Only CPD. With rows.nonzeros, passes update one mode, no copies are held, and only the CPU
+     * computes, without groups. */
+    struct slc_plan_row_request rows;
     /* Order in which modes are updated, 0-based. Used only if mode_order_set; otherwise the order
      * is 0, 1, .. or the order with which an iteration reads the fewest bytes. */
     unsigned mode_order[SLC_MAX_ORDER];
@@ -193,6 +205,33 @@ struct slc_plan_fusion {
     uint64_t other_read_bytes;
 };
 
+/* Updates of rows from their nonzeros (engine/stream/row_pass.h). All zero if no solver needs
+ * them. */
+struct slc_plan_rows {
+    uint32_t segment_nnz; /* nonzeros of a segment, SLC_ROW_SEGMENT_NNZ */
+    uint32_t buffer_nnz;  /* nonzeros that a worker holds decoded; at least two segments or tiles */
+    uint32_t product_nnz; /* nonzeros of which a worker holds the products of factor rows */
+    uint64_t worker_bytes; /* buffers of all workers */
+    uint64_t table_bytes;  /* tables of all modes */
+    uint64_t gather_nnz;   /* nonzeros that are gathered at once; 0: no mode is gathered */
+    uint64_t gather_bytes; /* memory of these nonzeros */
+    uint32_t gathered;     /* bit n: mode n has no sorted layout, so its rows are gathered */
+    /* Expected passes over the layout per update of a gathered mode; the exact number depends on
+     * the nonzeros of the rows. */
+    uint64_t gather_passes[SLC_MAX_ORDER];
+    uint64_t range_blocks; /* blocks of the largest range with several rows: least slots */
+    uint64_t range_nnz;    /* nonzeros of the largest range with several rows */
+    /* Rows whose blocks exceed the ring, and the bytes that one more traversal of them reads. */
+    uint64_t streamed_rows[SLC_MAX_ORDER];
+    uint64_t streamed_bytes[SLC_MAX_ORDER];
+    /* Part of iteration_read_bytes that is read for request.rows.traversals - 1 repeated traversals
+     * of streamed rows. An upper bound, because rows may need fewer traversals. */
+    uint64_t repeated_bytes;
+    /* If modes are gathered: estimated bytes of the missing sorted layouts on the drive, and bytes
+     * that an iteration would read with them; otherwise 0. */
+    uint64_t missing_bytes, sorted_read_bytes;
+};
+
 /* The plan. Every byte count is the size of a memory mapping. */
 struct slc_plan {
     struct slc_plan_request request; /* the request with defaults filled in; io may still be AUTO */
@@ -242,6 +281,7 @@ struct slc_plan {
     struct slc_plan_gpu gpu;
     unsigned mode_order[SLC_MAX_ORDER]; /* order in which CP-ALS updates the modes */
     struct slc_plan_fusion fusion;
+    struct slc_plan_rows rows;
     /* passes per iteration of CP-ALS: N for N modes, N/2 or more if fused; 1 for MTTKRP */
     double passes;
     uint64_t iteration_bytes; /* padded bytes of the blocks of all passes of an iteration */
@@ -262,6 +302,18 @@ static inline uint64_t slc_plan_fused_bytes(const struct slc_plan_fusion *fusion
         bytes += (fusion->modes >> n & 1U) != 0 ? fusion->table_bytes[n] : 0;
     }
     return bytes;
+}
+
+/* Returns the memory of updates of rows from their nonzeros. Saturates at UINT64_MAX. */
+static inline uint64_t slc_plan_rows_bytes(const struct slc_plan_rows *rows)
+{
+    const uint64_t parts[] = {rows->worker_bytes, rows->table_bytes, rows->gather_bytes};
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        sum = parts[i] > UINT64_MAX - sum ? UINT64_MAX : sum + parts[i];
+    }
+    return sum;
 }
 
 /* Checks that `mode_order` is a permutation of the modes 0 .. order - 1. Errors: SLC_ERR_USAGE,

@@ -10,6 +10,11 @@
 /* Returns true if the plan with sorted layouts is worse than the plan with `blco` alone. */
 static bool prefers_blco(const struct slc_plan *sorted, const struct slc_plan *blco)
 {
+    /* From `blco`, rows are gathered in passes whose number depends on the memory, so that decoding
+     * counts, too. */
+    if (sorted->request.rows.nonzeros) {
+        return slc_plan_rows_cost(sorted) > slc_plan_rows_cost(blco);
+    }
     return blco->copies_bytes > 0 || sorted->iteration_read_bytes > blco->iteration_read_bytes;
 }
 
@@ -116,7 +121,7 @@ enum slc_status slc_plan_choose(struct slc_layouts *layouts,
                                 struct slc_error *err)
 {
     const bool many = request->operation == SLC_OP_CPD && request->passes != SLC_PASSES_PLAIN &&
-                      slc_reader_info(layouts->reader[0])->order > 1;
+                      !request->rows.nonzeros && slc_reader_info(layouts->reader[0])->order > 1;
     unsigned layout_count;
     enum slc_status status;
 

@@ -138,7 +138,8 @@ void slc_plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, 
         return;
     }
     slc_plan_modes(info, request, &first, &end);
-    for (unsigned n = first; n < end && request->operation != SLC_OP_TTM; n++) {
+    for (unsigned n = first; n < end && request->operation != SLC_OP_TTM && !request->rows.nonzeros;
+         n++) {
         job.mode = n;
         job.output = &shapes[n];
         job.partitions = plan->partitions[n];

@@ -98,6 +98,9 @@ static void plan_matrices(const struct slc_layouts *layouts, struct slc_plan *pl
         request->hybrid.kind == SLC_HYBRID_NONE && !request->host_rows) {
         plan->output_bytes = 0; /* the output never leaves the device */
     }
+    if (request->rows.nonzeros) {
+        plan->output_bytes = 0; /* no MTTKRP is computed */
+    }
     if (request->operation == SLC_OP_CPD) {
         plan->dense_bytes =
             slc_plan_plus(slc_cp_memory_bytes(info->order, request->rank, plan->threads, rows_max),
@@ -127,6 +130,7 @@ static uint64_t fixed_bytes(const struct slc_plan *plan)
     /* slc_plan_fused_bytes overflows only if `sum` is already UINT64_MAX, because the output and
      * scratch of plain passes are at least as large. */
     sum = slc_plan_plus(sum, slc_plan_fused_bytes(&plan->fusion));
+    sum = slc_plan_plus(sum, slc_plan_rows_bytes(&plan->rows));
     return slc_plan_plus(sum, plan->label_bytes);
 }
 
@@ -169,12 +173,14 @@ divide_budget(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t
 {
     const uint64_t whole = read_layouts_bytes(plan);
     const unsigned least = slc_plan_slots_min(plan);
-    const unsigned most =
-        plan->request.slots != 0 ? plan->request.slots : useful_slots(layouts, plan);
     const bool all_fits =
         plan->request.cache &&
         slc_plan_plus(whole, slc_plan_times(least, plan->slot_bytes)) <= available;
     const uint64_t for_slots = all_fits ? available - whole : available;
+    const unsigned most =
+        plan->request.slots != 0
+            ? plan->request.slots
+            : slc_plan_rows_slots(layouts, plan, for_slots, useful_slots(layouts, plan));
 
     plan->slot_count =
         (unsigned)slc_max_u64(slc_min_u64(for_slots / plan->slot_bytes, most), least);
@@ -203,9 +209,9 @@ static uint64_t copies_bytes(const struct slc_layouts *layouts, const struct slc
     const struct slc_plan_request *request = &plan->request;
     struct slc_tensor_shape shape;
 
-    if (request->operation != SLC_OP_CPD || request->copies == SLC_COPIES_NEVER ||
-        request->deterministic || !request->cache || request->cpu_groups > 0 ||
-        request->gpu != NULL) {
+    if (request->operation != SLC_OP_CPD || request->rows.nonzeros ||
+        request->copies == SLC_COPIES_NEVER || request->deterministic || !request->cache ||
+        request->cpu_groups > 0 || request->gpu != NULL) {
         return UINT64_MAX;
     }
     /* The position of a tile in the copies follows from its number, so all tiles except the last
@@ -284,10 +290,11 @@ fail_budget(const struct slc_layouts *layouts, const struct slc_plan *plan, stru
     }
     return slc_fail_budget(
         err, plan->budget_bytes, plan->minimum_bytes,
-        "rank %" PRIu32 " with %u threads (factors %" PRIu64 " MiB, output %" PRIu64
+        "rank %" PRIu32 " with %u threads (factors %" PRIu64 " MiB, %s %" PRIu64
         " MiB, scratch %" PRIu64 " MiB, %u slots of %" PRIu64 " KiB, process %" PRIu64 " MiB)",
         plan->request.rank, plan->threads, slc_div_up_u64(plan->factor_bytes, mib),
-        slc_div_up_u64(plan->output_bytes, mib),
+        plan->request.rows.nonzeros ? "rows" : "output",
+        slc_div_up_u64(slc_plan_plus(plan->output_bytes, slc_plan_rows_bytes(&plan->rows)), mib),
         slc_div_up_u64(slc_plan_plus(plan->scratch_bytes,
                                      slc_plan_plus(plan->dense_bytes, plan->device_bytes)),
                        mib),
@@ -413,6 +420,7 @@ enum slc_status slc_plan_make_fused(const struct slc_layouts *layouts,
 
     SLC_TRY(status);
     plan_fixed(layouts, request, fusion, mode_order, plan);
+    SLC_TRY(slc_plan_rows_prepare(layouts, plan, err));
     plan->slot_count = slc_plan_slots_min(plan);
     if (request->gpu != NULL) {
         status = slc_plan_gpu_make(layouts, plan, err);
@@ -432,8 +440,9 @@ enum slc_status slc_plan_make_fused(const struct slc_layouts *layouts,
         slc_plan_kernels(layouts, plan, true);
     }
     plan_copies(layouts, plan);
+    slc_plan_rows_buffers(layouts, plan, plan->budget_bytes - needed_bytes(layouts, plan));
     uint64_t fixed = fixed_bytes(plan) + plan->copies_bytes;
     divide_budget(layouts, plan, plan->budget_bytes - fixed);
     plan->total_bytes = fixed + plan->slot_count * plan->slot_bytes + plan->cache_bytes;
-    return SLC_OK;
+    return slc_plan_rows_finish(layouts, plan, plan->budget_bytes - fixed, err);
 }

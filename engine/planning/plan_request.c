@@ -148,6 +148,43 @@ static enum slc_status check_f32(const struct slc_layout_info *info,
                     size, least, (double)FLT_MAX);
 }
 
+/* Checks that rows can be updated from their nonzeros. */
+static enum slc_status check_rows(const struct slc_layout_info *info,
+                                  const struct slc_plan_request *request,
+                                  struct slc_error *err)
+{
+    if (!request->rows.nonzeros) {
+        return SLC_OK;
+    }
+    if (request->operation != SLC_OP_CPD) {
+        return slc_fail(err, SLC_ERR_USAGE, "only decompositions update rows");
+    }
+    if (request->gpu != NULL || request->cpu_groups > 0) {
+        return slc_fail_field(
+            err, SLC_ERR_UNSUPPORTED, request->gpu != NULL ? SLC_FIELD_DEVICE : SLC_FIELD_DEVICES,
+            "rows are updated from their nonzeros by one team of CPU threads: request the device "
+            "cpu, and no list of devices");
+    }
+    if (request->copies == SLC_COPIES_ALWAYS || request->passes == SLC_PASSES_FUSED) {
+        return slc_fail_field(
+            err, SLC_ERR_UNSUPPORTED,
+            request->copies == SLC_COPIES_ALWAYS ? SLC_FIELD_COPIES : SLC_FIELD_PASSES,
+            "rows are not updated from their nonzeros with %s: request auto",
+            request->copies == SLC_COPIES_ALWAYS ? "copies per mode"
+                                                 : "passes that update two modes");
+    }
+    for (unsigned n = 0; n < info->order; n++) {
+        if (info->dims[n] > UINT64_C(1) << 32) {
+            return slc_fail(err, SLC_ERR_UNSUPPORTED,
+                            "mode %u has %" PRIu64
+                            " indices; rows are updated from their nonzeros only if every mode has "
+                            "at most 2^32",
+                            n + 1, info->dims[n]);
+        }
+    }
+    return SLC_OK;
+}
+
 enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
                                        const struct slc_plan_request *request,
                                        struct slc_error *err)
@@ -174,6 +211,7 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
         return slc_fail(err, SLC_ERR_USAGE, "the precision must be f32 or f64");
     }
     SLC_TRY(check_f32(info, request, err));
+    SLC_TRY(check_rows(info, request, err));
     for (unsigned n = 0; n < info->order; n++) {
         if (request->conflict[n] != SLC_CONFLICT_AUTO &&
             request->conflict[n] != SLC_CONFLICT_PRIVATE &&

@@ -48,6 +48,30 @@ void slc_plan_modes(const struct slc_layout_info *info,
  * strategy with the least scratch instead of the fastest, if the backend has a choice. */
 void slc_plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, bool frugal);
 
+/* Plan updates of rows from their nonzeros, and do nothing if the request does not need them.
+ * slc_plan_rows_prepare counts the memory that is always needed. slc_plan_rows_buffers enlarges the
+ * buffers of workers, and the memory for gathered nonzeros, if `available` bytes are left for them,
+ * for further slots and for the cache.
+ * slc_plan_rows_slots returns the largest useful number of slots, at least `useful`, if `available`
+ * bytes are left for slots. slc_plan_rows_finish adds the bytes that are read again, when slots and
+ * cache have been chosen from `available` bytes. Errors: SLC_ERR_MEMORY; SLC_ERR_UNSUPPORTED. */
+enum slc_status slc_plan_rows_prepare(const struct slc_layouts *layouts,
+                                      struct slc_plan *plan,
+                                      struct slc_error *err) SLC_NODISCARD;
+void slc_plan_rows_buffers(const struct slc_layouts *layouts,
+                           struct slc_plan *plan,
+                           uint64_t available);
+unsigned slc_plan_rows_slots(const struct slc_layouts *layouts,
+                             struct slc_plan *plan,
+                             uint64_t available,
+                             unsigned useful);
+enum slc_status slc_plan_rows_finish(const struct slc_layouts *layouts,
+                                     struct slc_plan *plan,
+                                     uint64_t available,
+                                     struct slc_error *err) SLC_NODISCARD;
+/* Returns the cost of an iteration, in bytes read from a drive. */
+double slc_plan_rows_cost(const struct slc_plan *plan);
+
 /* Returns the padded bytes of all blocks of a layout. */
 uint64_t slc_plan_store_bytes(const struct slc_reader *reader);
 

@@ -75,3 +75,31 @@ void slc_holdout_mask(const struct slc_holdout *holdout,
     }
     chunk->values = buffer;
 }
+
+void slc_holdout_drop(const struct slc_holdout *holdout,
+                      const struct slc_tile_view *tile,
+                      struct slc_chunk_view *chunk,
+                      uint32_t *const *offset,
+                      void *values)
+{
+    uint64_t hashes[SLC_HOLDOUT_CHUNK_NNZ];
+    uint32_t kept = 0;
+
+    slc_holdout_hash(holdout, tile, chunk, hashes);
+    for (uint32_t i = 0; i < chunk->nnz; i++) {
+        for (unsigned n = 0; n < tile->order; n++) {
+            offset[n][kept] = chunk->offset[n][i];
+        }
+        if (tile->value_type == SLC_F64) {
+            ((double *)values)[kept] = ((const double *)chunk->values)[i];
+        } else {
+            ((float *)values)[kept] = ((const float *)chunk->values)[i];
+        }
+        kept += hashes[i] >= holdout->threshold;
+    }
+    chunk->nnz = kept;
+    for (unsigned n = 0; n < tile->order; n++) {
+        chunk->offset[n] = offset[n];
+    }
+    chunk->values = values;
+}

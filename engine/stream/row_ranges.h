@@ -1,6 +1,6 @@
-/* Divides the rows of a mode into ranges, for passes in two phases (engine/stream/stream.h): one
- * worker multiplies all nonzeros of a range twice, while the blocks with these nonzeros stay in
- * memory. */
+/* Divides the rows of a mode into ranges, for passes over ranges of rows (engine/stream/stream.h):
+ * one worker computes all nonzeros of a range, more than once if necessary, while the blocks with
+ * these nonzeros stay in memory. */
 #ifndef SLC_ENGINE_ROW_RANGES_H
 #define SLC_ENGINE_ROW_RANGES_H
 
@@ -25,8 +25,10 @@ struct slc_row_ranges {
     struct slc_row_range *ranges; /* ranges in the order in which workers claim them */
     uint64_t block_count;
     uint64_t *block_order; /* all blocks, ordered by the first range that needs them */
-    uint64_t max_blocks;   /* largest number of blocks of a range */
-    uint64_t max_bytes;    /* largest number of padded bytes of the blocks of a range */
+    /* Largest number of blocks of a range. Passes need as many slots. May be reduced if no pass
+     * includes larger ranges. */
+    uint64_t max_blocks;
+    uint64_t max_bytes; /* largest number of padded bytes of the blocks of a range */
 };
 
 /* Divides mode `mode` of a layout into ranges.

@@ -16,6 +16,7 @@
 #include "base/thread/thread.h"
 #include "base/topology/placement.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -334,7 +335,7 @@ static void finish_pass(struct slc_stream *stream, uint64_t start_ns)
         worker->decode_ns = 0;
         worker->compute_ns = 0;
     }
-    stats->passes += stream->end == stream->layout->info->block_count;
+    stats->passes += stream->blocks == NULL && stream->end == stream->layout->info->block_count;
     stats->blocks += atomic_load(&stream->blocks_done);
     stats->bytes_read = atomic_load(&stream->bytes_read);
     stats->bytes_cached = atomic_load(&stream->bytes_cached);
@@ -368,7 +369,7 @@ static enum slc_status check_ranges(const struct slc_stream *stream,
 
     if (ranges->block_count != info->block_count || ranges->max_blocks > stream->slot_count) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "a pass in two phases for %" PRIu64 " blocks, with up to %" PRIu64
+                        "a pass over ranges of %" PRIu64 " blocks, with up to %" PRIu64
                         " per range, does not fit a layout of %" PRIu64 " blocks and %u slots",
                         ranges->block_count, ranges->max_blocks, info->block_count,
                         stream->slot_count);
@@ -409,7 +410,10 @@ check_pass(const struct slc_stream *stream, const struct slc_pass *pass, struct 
         if (pass->tiles.order == SLC_TILES_BY_PARTITION) {
             status = check_partitions(stream, pass, info, err);
         }
-        return status == SLC_OK ? check_part(&pass->tiles.part, info->block_count, "blocks", err)
+        return status == SLC_OK ? check_part(&pass->tiles.part,
+                                             pass->tiles.blocks != NULL ? pass->tiles.block_count
+                                                                        : info->block_count,
+                                             "blocks", err)
                                 : status;
     case SLC_PASS_GROUPS:
         if (pass->groups.division->group_workers == 0 ||
@@ -453,7 +457,12 @@ static void set_kind(struct slc_stream *stream, const struct slc_pass *pass)
     stream->part = kind == SLC_PASS_TILES    ? pass->tiles.part
                    : kind == SLC_PASS_RANGES ? pass->ranges.part
                                              : (struct slc_pass_part){0, 0};
-    stream->strict = stream->in_order && kind == SLC_PASS_TILES && !stream->by_partition;
+    const bool listed = kind == SLC_PASS_TILES && pass->tiles.blocks != NULL;
+    assert(!listed || pass->tiles.order == SLC_TILES_BY_SCHEDULE);
+    stream->blocks = listed ? pass->tiles.blocks : NULL;
+    stream->block_count = listed ? pass->tiles.block_count : stream->layout->info->block_count;
+    stream->strict =
+        listed || (stream->in_order && kind == SLC_PASS_TILES && !stream->by_partition);
 }
 
 /* Sets the order in which the pass reads blocks, and the bounds of its part. */
@@ -461,9 +470,11 @@ static void set_part(struct slc_stream *stream)
 {
     const struct slc_row_ranges *ranges = stream->ranges;
 
-    stream->order = stream->division != NULL ? stream->division->order : stream->layout->order;
+    stream->order = stream->division != NULL ? stream->division->order
+                    : stream->blocks != NULL ? stream->blocks
+                                             : stream->layout->order;
     stream->first = stream->part.first;
-    stream->end = slc_stream_part_end(stream, stream->layout->info->block_count);
+    stream->end = slc_stream_part_end(stream, stream->block_count);
     if (ranges != NULL) {
         stream->order = ranges->block_order;
         stream->first = 0;

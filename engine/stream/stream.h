@@ -48,7 +48,8 @@ struct slc_stream_stats {
 typedef enum slc_status
 slc_tile_fn(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err);
 
-/* Called once for every range of a pass in two phases, between the two phases of this range. */
+/* Called once for every range of a pass over ranges of rows: between the two phases of the range,
+ * or instead of them. */
 typedef enum slc_status
 slc_range_done_fn(void *context, unsigned worker, uint64_t range, struct slc_error *err);
 
@@ -63,8 +64,8 @@ struct slc_pass_division {
 };
 
 /* A part of a pass: positions first .. end - 1 in the order in which blocks are read
- * (slc_stream_order), or, in a pass in two phases, among its ranges. If first and end are 0, the
- * part is the whole pass. */
+ * (slc_stream_order, or the list of blocks), or, in a pass over ranges of rows, among its ranges.
+ * If first and end are 0, the part is the whole pass. */
 struct slc_pass_part {
     uint64_t first, end;
 };
@@ -92,7 +93,7 @@ enum slc_pass_kind {
     SLC_PASS_TILES, /* delivers tiles to workers */
     /* Delivers tiles to groups of workers. Each group gets the blocks that it owns. */
     SLC_PASS_GROUPS,
-    SLC_PASS_RANGES, /* delivers ranges of rows to workers, in two phases */
+    SLC_PASS_RANGES, /* delivers ranges of rows to workers, for example in two phases */
     SLC_PASS_GPU,    /* feeds whole blocks to the stream's GPU */
     /* Feeds whole blocks to the stream's GPUs. Each GPU gets the blocks that it owns. */
     SLC_PASS_GPU_GROUP,
@@ -116,6 +117,11 @@ struct slc_pass {
         struct {
             struct slc_tile_consumer consumer;
             enum slc_tile_order order;
+            /* Ascending block numbers: the pass reads only these blocks, and assigns their tiles in
+             * ascending order with every schedule. `order` is SLC_TILES_BY_SCHEDULE. NULL: all
+             * blocks of the layout. */
+            const uint64_t *blocks;
+            uint64_t block_count;
             struct slc_pass_part part;
         } tiles;
         struct {
@@ -130,12 +136,16 @@ struct slc_pass {
          * false, because no row is divided between ranges. If blocks are shared, tiles deliver only
          * the nonzeros in rows of the range. Ranges begin in their order, and a worker that has
          * begun a range never waits for a later range, so the consumer may wait for earlier ranges.
-         * Needs: as many slots as the largest range has blocks. */
+         * If `compute` is set, the worker calls only this function, which requests tiles in any
+         * order and any number of times (slc_stream_range_tile). Tiles count in the statistics when
+         * they are passed to consumer.tile.
+         * Needs: at least ranges->max_blocks slots. */
         struct {
             struct slc_tile_consumer consumer;
             const struct slc_row_ranges *ranges; /* made from this layout */
             slc_range_done_fn *range_done;
             slc_tile_fn *again;
+            slc_range_done_fn *compute;
             struct slc_pass_part part;
         } ranges;
         struct {
@@ -216,6 +226,18 @@ enum slc_status slc_stream_pass(struct slc_stream *stream,
                                 const struct slc_pass *pass,
                                 struct slc_error *err) SLC_NODISCARD;
 
+/* Called by the function `compute` of a pass over ranges: waits until a block of the worker's range
+ * is in memory, and passes one of its tiles to `fn`, with the context of the consumer. Errors:
+ * those of decoding, reading and `fn`; SLC_ERR_INTERRUPTED if a stop is requested or the pass was
+ * aborted. */
+enum slc_status slc_stream_range_tile(struct slc_stream *stream,
+                                      unsigned worker,
+                                      uint64_t range,
+                                      uint64_t block,
+                                      uint32_t tile,
+                                      slc_tile_fn *fn,
+                                      struct slc_error *err) SLC_NODISCARD;
+
 /* Records the work of CPU and GPU in a hybrid pass. Called after the pass, when the device's job
  * has ended successfully. */
 void slc_stream_hybrid_end(struct slc_stream *stream);
@@ -224,14 +246,18 @@ void slc_stream_stats(const struct slc_stream *stream, struct slc_stream_stats *
 
 struct slc_holdout; /* engine/stream/holdout.h */
 
-/* Makes all later passes deliver held-out nonzeros with the value 0. `scratch` has
- * SLC_HOLDOUT_SCRATCH_BYTES bytes for each of the plan's threads. If both arguments are NULL, no
- * nonzeros are held out. Both arguments are borrowed until the stream is closed. Not possible with
- * devices that process whole blocks. */
+/* Makes all later passes deliver held-out nonzeros with the value 0, or not at all if
+ * holdout->drop. `scratch` has SLC_HOLDOUT_SCRATCH_BYTES bytes for each of the plan's threads; it
+ * may be NULL if nonzeros are dropped. The number of nonzeros of a tile view is then an upper
+ * bound. If both arguments are NULL, no nonzeros are held out. Both arguments are borrowed until
+ * the stream is closed. Not possible with devices that process whole blocks. */
 enum { SLC_HOLDOUT_SCRATCH_BYTES = 1024 * 8 + 64 };
 void slc_stream_hold_out(struct slc_stream *stream,
                          const struct slc_holdout *holdout,
                          void *scratch);
+
+/* Returns true if passes leave held-out nonzeros out. */
+bool slc_stream_drops(const struct slc_stream *stream);
 
 /* Returns the reader of number `layout` of the stream's layouts. The caller of slc_stream_open owns
  * the reader. */

@@ -35,21 +35,36 @@ static void end_chunk(struct slc_stream_worker *worker, uint64_t start_ns, uint3
     }
 }
 
+/* Removes held-out nonzeros from a chunk, or sets their values to 0. Returns false if no nonzero is
+ * left. */
+static bool mask_chunk(struct slc_stream_worker *worker, struct slc_chunk_view *chunk)
+{
+    if (worker->holdout == NULL || chunk->nnz == 0) {
+        return true;
+    }
+    if (worker->holdout->drop) {
+        slc_holdout_drop(worker->holdout, &worker->inner, chunk, worker->rows.offset,
+                         worker->rows.values);
+    } else {
+        slc_holdout_mask(worker->holdout, &worker->inner, chunk, worker->values);
+    }
+    return chunk->nnz > 0;
+}
+
 static enum slc_status timed_next(struct slc_tile_view *tile,
                                   uint32_t max_nnz,
                                   struct slc_chunk_view *chunk,
                                   struct slc_error *err)
 {
     struct slc_stream_worker *worker = tile->decoder;
-    const bool masked = worker->holdout != NULL;
     const uint32_t most =
-        masked && max_nnz > SLC_HOLDOUT_CHUNK_NNZ ? SLC_HOLDOUT_CHUNK_NNZ : max_nnz;
+        worker->holdout != NULL ? (uint32_t)slc_min_u64(max_nnz, SLC_HOLDOUT_CHUNK_NNZ) : max_nnz;
     const uint64_t start_ns = start_chunk(worker);
-    const enum slc_status status = worker->inner.next(&worker->inner, most, chunk, err);
+    enum slc_status status;
 
-    if (status == SLC_OK && masked) {
-        slc_holdout_mask(worker->holdout, &worker->inner, chunk, worker->values);
-    }
+    do {
+        status = worker->inner.next(&worker->inner, most, chunk, err);
+    } while (status == SLC_OK && !mask_chunk(worker, chunk));
     end_chunk(worker, start_ns, chunk->nnz);
     return status;
 }
@@ -60,9 +75,15 @@ void slc_stream_hold_out(struct slc_stream *stream,
 {
     for (unsigned w = 0; w < stream->worker_count; w++) {
         stream->workers[w].holdout = holdout;
-        stream->workers[w].values =
-            holdout != NULL ? (char *)scratch + (size_t)w * SLC_HOLDOUT_SCRATCH_BYTES : NULL;
+        stream->workers[w].values = holdout != NULL && !holdout->drop
+                                        ? (char *)scratch + (size_t)w * SLC_HOLDOUT_SCRATCH_BYTES
+                                        : NULL;
     }
+}
+
+bool slc_stream_drops(const struct slc_stream *stream)
+{
+    return stream->workers[0].holdout != NULL && stream->workers[0].holdout->drop;
 }
 
 static enum slc_status timed_next_fibers(struct slc_tile_view *tile,

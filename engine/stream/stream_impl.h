@@ -69,8 +69,9 @@ struct slc_stream_worker {
     uint64_t cache_cursor;
     /* by_partition: the block whose tiles the worker takes; may be NULL */
     struct slc_open_block *taken;
-    struct slc_tile_rows rows; /* ranges: restricts the current tile */
-    /* selects nonzeros that are delivered as 0; NULL: nothing is held out */
+    /* ranges: restricts the current tile; its arrays also hold chunks without held-out nonzeros */
+    struct slc_tile_rows rows;
+    /* selects nonzeros that are delivered as 0 or dropped; NULL: nothing is held out */
     const struct slc_holdout *holdout;
     void *values;        /* buffer for the values of a chunk with held-out nonzeros */
     uint64_t padding[3]; /* keeps the members of two workers on different cache lines */
@@ -119,7 +120,7 @@ struct slc_stream {
     struct slc_open_block *cache_blocks; /* records for cached blocks, one per worker */
     /* list of open blocks with tiles left; sorted by block if strict */
     struct slc_open_block *open;
-    uint64_t serving;      /* strict: the block whose tiles are assigned now */
+    uint64_t serving;      /* strict: position of the block whose tiles are assigned now */
     uint64_t opened;       /* not strict: number of opened blocks */
     uint64_t cache_cursor; /* all cached blocks before this position in `order` have been opened */
 
@@ -127,17 +128,19 @@ struct slc_stream {
     const struct slc_pass *pass;
     const struct slc_tile_consumer *consumer; /* NULL if only GPUs get blocks */
     const struct slc_pass_division *division; /* NULL if neither groups nor GPUs own blocks */
-    const struct slc_row_ranges *ranges;      /* NULL if the pass does not have two phases */
+    const struct slc_row_ranges *ranges;      /* NULL if the pass is not over ranges of rows */
     struct slc_hybrid *hybrid;                /* NULL if CPU and GPU do not share the pass */
     bool feeds;                               /* true if whole blocks are fed to GPUs */
     bool every_worker, by_partition;
     struct slc_pass_part part;
     const struct slc_stream_layout *layout;
-    const uint64_t *order; /* order in which blocks are read */
-    uint64_t first, end;   /* positions of the part in `order` */
-    bool strict;           /* true if tiles are assigned in ascending ordinal */
-    uint64_t next_range;   /* number of the next range to begin; protected by the mutex */
-    uint64_t end_range;    /* end of the ranges of the part */
+    const uint64_t *blocks; /* list of the blocks of the pass; NULL: all blocks of the layout */
+    uint64_t block_count;   /* number of blocks of the whole pass */
+    const uint64_t *order;  /* order in which blocks are read */
+    uint64_t first, end;    /* positions of the part in `order` */
+    bool strict;            /* true if tiles are assigned in ascending ordinal */
+    uint64_t next_range;    /* number of the next range to begin; protected by the mutex */
+    uint64_t end_range;     /* end of the ranges of the part */
     struct slc_hybrid_blocks sharing; /* protected by the mutex, as are the lists below */
     /* Blocks that have arrived and are not yet used: one list for the CPU and one for the GPU. */
     struct slc_open_block *arrived[SLC_HYBRID_PARTS], **arrived_end[SLC_HYBRID_PARTS];

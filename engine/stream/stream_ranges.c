@@ -1,5 +1,6 @@
-/* Makes passes in two phases: a worker claims a range of rows, computes all tiles of its blocks,
- * calls the consumer's `range_done`, and computes the same tiles again.
+/* Makes passes over ranges of rows. In two phases, a worker claims a range of rows, computes all
+ * tiles of its blocks, calls the consumer's `range_done`, and computes the same tiles again.
+ * Otherwise the consumer's function `compute` requests tiles of the range one by one.
  *
  * Arrived blocks stay in the list of open blocks until the last range that needs them is done.
  * While a worker waits for a block, it opens any block that arrives. A cached block needs no slot;
@@ -14,6 +15,7 @@
 #include "engine/stream/stream_impl.h"
 
 #include "base/error/clock.h"
+#include "base/memory/checked.h"
 
 #include <assert.h>
 #include <string.h>
@@ -65,7 +67,7 @@ static struct slc_open_block **find_open(struct slc_stream *stream, uint64_t blo
     return link;
 }
 
-/* Opens a cached block in the record of this worker. */
+/* Opens a cached block in the record of this worker, unless it is the block of the record. */
 static struct slc_open_block *
 open_cached(struct slc_stream *stream, unsigned worker, uint64_t block)
 {
@@ -73,12 +75,17 @@ open_cached(struct slc_stream *stream, unsigned worker, uint64_t block)
     const char *data = (const char *)stream->cache.data + stream->layout->cache_offset[block];
     const uint64_t start_ns = slc_clock_ns();
     struct slc_error fault = SLC_ERROR_INIT;
+
+    if (record->view.block == block && record->view.data == (const void *)data) {
+        return record;
+    }
     const enum slc_status status =
         slc_block_open(stream->layout->reader, block, data, true, &record->view, &fault);
 
     stream->workers[worker].decode_ns += slc_clock_ns() - start_ns;
     record->slot = SLC_NO_SLOT;
     if (status != SLC_OK) {
+        record->view.data = NULL;
         slc_stream_abort(stream, &fault);
         return NULL;
     }
@@ -136,14 +143,43 @@ static bool run_phase(struct slc_stream *stream,
     return true;
 }
 
-static bool run_range_done(struct slc_stream *stream, unsigned worker, uint64_t number)
+enum slc_status slc_stream_range_tile(struct slc_stream *stream,
+                                      unsigned worker,
+                                      uint64_t range,
+                                      uint64_t block,
+                                      uint32_t tile,
+                                      slc_tile_fn *fn,
+                                      struct slc_error *err)
+{
+    const struct slc_open_block *open = get_block(stream, worker, block);
+
+    if (open == NULL) {
+        return slc_fail(err, SLC_ERR_INTERRUPTED, "the pass was aborted");
+    }
+    const enum slc_status status = slc_stream_tile_compute(stream, worker, open, tile,
+                                                           &stream->ranges->ranges[range], fn, err);
+    slc_stream_progress(stream, worker);
+    return status;
+}
+
+/* Returns the time of the worker that is already counted. */
+static uint64_t counted_ns(const struct slc_stream_worker *worker)
+{
+    return worker->wait_ns + worker->decode_ns + worker->compute_ns;
+}
+
+/* Calls range_done or compute, and counts the time that the function spends outside tiles. */
+static bool
+run_range(struct slc_stream *stream, unsigned worker, slc_range_done_fn *fn, uint64_t number)
 {
     struct slc_error fault = SLC_ERROR_INIT;
     const uint64_t start_ns = slc_clock_ns();
-    const enum slc_status status =
-        stream->pass->ranges.range_done(stream->consumer->context, worker, number, &fault);
+    const uint64_t counted = counted_ns(&stream->workers[worker]);
+    const enum slc_status status = fn(stream->consumer->context, worker, number, &fault);
+    const uint64_t spent = slc_clock_ns() - start_ns;
 
-    stream->workers[worker].compute_ns += slc_clock_ns() - start_ns;
+    stream->workers[worker].compute_ns +=
+        spent - slc_min_u64(spent, counted_ns(&stream->workers[worker]) - counted);
     if (status != SLC_OK) {
         (void)slc_fail(&fault, status, "processing the rows of a range failed");
         slc_stream_abort(stream, &fault);
@@ -185,14 +221,17 @@ static void release_block(struct slc_stream *stream, uint64_t block)
 
 void slc_stream_ranges_run(struct slc_stream *stream, unsigned worker)
 {
-    slc_tile_fn *again = stream->pass->ranges.again;
+    const struct slc_pass *pass = stream->pass;
     uint64_t number;
 
     while (claim_range(stream, &number)) {
         const struct slc_row_range *range = &stream->ranges->ranges[number];
 
-        if (!run_phase(stream, worker, range, stream->consumer->tile) ||
-            !run_range_done(stream, worker, number) || !run_phase(stream, worker, range, again)) {
+        if (pass->ranges.compute != NULL
+                ? !run_range(stream, worker, pass->ranges.compute, number)
+                : !run_phase(stream, worker, range, stream->consumer->tile) ||
+                      !run_range(stream, worker, pass->ranges.range_done, number) ||
+                      !run_phase(stream, worker, range, pass->ranges.again)) {
             return;
         }
         for (uint64_t b = 0; b < range->block_count; b++) {

@@ -65,7 +65,8 @@ static void count_earlier_blocks(struct slc_stream *stream)
 
 void slc_stream_tiles_begin(struct slc_stream *stream)
 {
-    /* In a strict pass, the order of the pass is file order, so a position is a block number. */
+    /* If every worker gets every tile, the order of a strict pass is file order, so a position is a
+     * block number. */
     const uint64_t serving = stream->strict ? stream->first : 0;
 
     stream->open = NULL;
@@ -160,7 +161,7 @@ bool slc_stream_take_open_tile(struct slc_stream *stream,
         link = &(*link)->next;
     }
     struct slc_open_block *first = *link;
-    if (first != NULL && (!stream->strict || first->view.block == stream->serving)) {
+    if (first != NULL && (!stream->strict || first->view.block == stream->order[stream->serving])) {
         *block = first;
         *tile = first->next_tile++;
         found = true;
@@ -259,7 +260,7 @@ static struct slc_open_block *claim_cached(struct slc_stream *stream,
                                !is_own(stream, worker, stream->order[*cursor]))) {
         ++*cursor;
     }
-    if (*cursor < count && (!stream->strict || stream->order[*cursor] == serving)) {
+    if (*cursor < count && (!stream->strict || *cursor == serving)) {
         record =
             slc_stream_cached_record(stream, first, first + group_workers, stream->order[*cursor]);
         *cursor += record != NULL;
@@ -478,7 +479,7 @@ void slc_stream_progress(struct slc_stream *stream, unsigned number)
     if (now_ns - worker->progress_ns >= PROGRESS_INTERVAL_NS) {
         worker->progress_ns = now_ns;
         pass->progress(pass->progress_context, stream->first + atomic_load(&stream->blocks_done),
-                       stream->layout->info->block_count,
+                       stream->block_count,
                        atomic_load(&stream->bytes_read) - stream->stats.bytes_read);
     }
 }

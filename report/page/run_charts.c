@@ -270,11 +270,12 @@ static void memory_bar(
 static void memory(struct slc_html *html, const struct slc_run_page *page)
 {
     static const char *const parts[][2] = {
-        {"process_bytes", "Process"},     {"index_bytes", "Index of blocks"},
-        {"factor_bytes", "Factors"},      {"output_bytes", "Results of MTTKRP"},
-        {"dense_bytes", "Dense algebra"}, {"scratch_bytes", "Scratch"},
-        {"decoder_bytes", "Decoders"},    {"label_bytes", "Permutations"},
-        {"cache_bytes", "Cached blocks"}, {"copies_bytes", "Replicas per mode"}};
+        {"process_bytes", "Process"},         {"index_bytes", "Index of blocks"},
+        {"factor_bytes", "Factors"},          {"output_bytes", "Results of MTTKRP"},
+        {"dense_bytes", "Dense algebra"},     {"scratch_bytes", "Scratch"},
+        {"decoder_bytes", "Decoders"},        {"label_bytes", "Permutations"},
+        {"row_bytes", "Nonzeros of rows"},    {"cache_bytes", "Cached blocks"},
+        {"copies_bytes", "Replicas per mode"}};
     const json_t *plan = json_object_get(page->record, "plan");
     const double budget = slc_page_number(plan, "budget_bytes");
     const double total = slc_page_number(plan, "total_bytes");

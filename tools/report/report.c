@@ -157,8 +157,47 @@ static void report_fused(const struct slc_plan *plan, unsigned order)
     }
 }
 
+/* Prints the rows that are read again in every inner iteration. */
+static void report_streamed(const struct slc_plan *plan, unsigned order)
+{
+    struct format_text bytes;
+
+    for (unsigned n = 0; n < order; n++) {
+        const uint64_t rows = plan->rows.streamed_rows[n];
+
+        if (rows > 0) {
+            printf(KEY "%" PRIu64 " row%s of mode %u exceed%s the ring: each inner iteration after "
+                       "the first reads %s\n",
+                   "large rows", rows, plural(rows), n + 1, rows == 1 ? "s" : "",
+                   format_data(&bytes, (double)plan->rows.streamed_bytes[n]));
+        }
+    }
+}
+
+/* Prints the modes whose rows are gathered, and what sorted layouts would save. */
+static void report_gathered(const struct slc_plan *plan, unsigned order)
+{
+    struct format_text read;
+    struct format_text disk;
+
+    if (plan->rows.gathered == 0) {
+        return;
+    }
+    printf(KEY, "gathered");
+    for (unsigned n = 0; n < order; n++) {
+        if ((plan->rows.gathered >> n & 1U) != 0) {
+            printf("%u:%" PRIu64 " pass%s ", n + 1, plan->rows.gather_passes[n],
+                   plan->rows.gather_passes[n] == 1 ? "" : "es");
+        }
+    }
+    printf("(with \"layout --sorted all\", about %s of disk, an iteration would read about %s)\n",
+           format_data(&disk, (double)plan->rows.missing_bytes),
+           format_data(&read, (double)plan->rows.sorted_read_bytes));
+}
+
 void report_plan(const struct slc_plan *plan, unsigned order)
 {
+    const bool conflicts = plan->request.gpu == NULL && !plan->request.rows.nonzeros;
     struct format_text a;
     struct format_text b;
     char slots[96];
@@ -182,6 +221,7 @@ void report_plan(const struct slc_plan *plan, unsigned order)
     report_part("kernels", plan->scratch_bytes, "private copies or tile rows");
     report_part("second", slc_plan_fused_bytes(&plan->fusion),
                 "MTTKRP and kernels of the second mode of a pass");
+    report_part("rows", slc_plan_rows_bytes(&plan->rows), "decoded nonzeros, and tables of rows");
     report_part("decoders", plan->decoder_bytes, "one per thread");
     report_part("labels", plan->label_bytes, "the largest permutation, at start and end");
     report_part("ring", plan->slot_count * plan->slot_bytes, slots);
@@ -192,11 +232,13 @@ void report_plan(const struct slc_plan *plan, unsigned order)
     gpu_report_plan(plan, order);
     report_passes(plan, order);
     report_fused(plan, order);
+    report_streamed(plan, order);
+    report_gathered(plan, order);
     report_threads(plan);
     printf(KEY "%s blocks first%s", "schedule",
            plan->schedule == SLC_SCHEDULE_FILE ? "earliest" : "largest",
-           plan->request.gpu == NULL ? ", conflicts" : "");
-    for (unsigned n = 0; n < order && plan->request.gpu == NULL; n++) {
+           conflicts ? ", conflicts" : "");
+    for (unsigned n = 0; n < order && conflicts; n++) {
         if (plan->request.operation == SLC_OP_CPD || n == plan->request.mode) {
             plan_conflict(plan, n);
         }
