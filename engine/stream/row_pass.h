@@ -85,7 +85,8 @@ struct slc_row_pass {
     const struct slc_row_mode *about;
     /* One per mode, dims[n] x rank. Rows of factors[about->mode] are updated in place. */
     struct slc_matrix *factors;
-    bool fixed; /* no row is updated, and the factor is not multiplied by the weights */
+    bool weighted; /* the rows of the factor include about->weights already */
+    bool fixed;    /* no row is updated, and the factor is not multiplied by the weights */
     /* Also computes the measures of the solver, of rows that have been updated and rounded to the
      * type of the factor. A streamed row needs one more traversal. */
     bool measure;

@@ -328,7 +328,7 @@ enum slc_status slc_row_solve(struct slc_row_passes *passes,
                                    ? slc_matrix_row_f64(factor, job->row.index)[r]
                                    : (double)slc_matrix_row_f32(factor, job->row.index)[r];
 
-        worker->x[r] = element * (weights != NULL ? weights[r] : 1);
+        worker->x[r] = element * (weights != NULL && !pass->weighted ? weights[r] : 1);
     }
     memset(worker->memory, 0, passes->memory_count * sizeof *worker->memory);
     if (!pass->fixed) {
