@@ -24,6 +24,8 @@ const char *slc_stop_reason_name(enum slc_stop_reason reason)
         return "time";
     case SLC_STOP_SIGNAL:
         return "signal";
+    case SLC_STOP_HOLDOUT:
+        return "holdout";
     }
     return "?";
 }
@@ -42,7 +44,8 @@ static enum slc_status check_options(const struct slc_store *store,
                                      const struct slc_cp_options *options,
                                      struct slc_error *err)
 {
-    if (plan->request.operation != SLC_OP_CPD || plan->request.rank != options->rank ||
+    if (plan->request.operation != SLC_OP_CPD ||
+        plan->request.rank != slc_cp_components(store->manifest.order, options) ||
         plan->request.deterministic != options->deterministic) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "the plan (rank %" PRIu32
@@ -269,6 +272,7 @@ static enum slc_status run_iteration(struct cp_state *state, bool *done, struct 
     report.heldout = result->heldout;
     report.heldout_rmse = result->heldout_rmse;
     report.heldout_mae = result->heldout_mae;
+    report.heldout_deviance = result->heldout_deviance;
     slc_stream_stats(state->stream, &after);
     report.bytes_read = after.bytes_read - before.bytes_read;
     report.passes = (unsigned)(after.passes - before.passes);
@@ -282,7 +286,7 @@ static enum slc_status run_iteration(struct cp_state *state, bool *done, struct 
     state->method->record(state, &report);
     *done = true;
     if (state->method->settled(state)) {
-        result->reason = SLC_STOP_TOLERANCE;
+        result->reason = cp_complete_overfits(state) ? SLC_STOP_HOLDOUT : SLC_STOP_TOLERANCE;
     } else if (state->iteration == options->iterations) {
         result->reason = SLC_STOP_ITERATIONS;
     } else if (cp_stop_requested(state)) {
@@ -439,7 +443,7 @@ enum slc_status slc_cp_run(const struct slc_store *store,
                              .options = options,
                              .result = result,
                              .order = store->manifest.order,
-                             .rank = options->rank,
+                             .rank = slc_cp_components(store->manifest.order, options),
                              .dims = store->manifest.dims,
                              .pending = SLC_MAX_ORDER,
                              .start_ns = slc_clock_ns()};
@@ -454,6 +458,11 @@ enum slc_status slc_cp_run(const struct slc_store *store,
     state.norm_x = sqrt(store->manifest.sum_of_squares);
     result->order = state.order;
     result->rank = state.rank;
+    result->loss = options->loss;
+    result->unlisted = options->unlisted;
+    result->biases = state.rank - options->rank;
+    result->bias_mean = result->biases > 0;
+    result->bias_modes = result->biases > 1 ? (UINT32_C(1) << state.order) - 1 : 0;
     result->norm_x = state.norm_x;
     result->algorithm = state.method->algorithm;
     result->copies_after = UINT_MAX;

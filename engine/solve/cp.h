@@ -8,6 +8,7 @@
 #include "engine/executor/executor.h"
 #include "engine/plan/plan.h"
 #include "engine/solve/cp_terms.h"
+#include "engine/solve/loss.h"
 #include "engine/stream/stream.h"
 #include "storage/checkpoint/checkpoint.h"
 #include "storage/manifest/store.h"
@@ -16,8 +17,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum slc_stop_reason { SLC_STOP_TOLERANCE, SLC_STOP_ITERATIONS, SLC_STOP_TIME, SLC_STOP_SIGNAL };
+enum slc_stop_reason {
+    SLC_STOP_TOLERANCE,
+    SLC_STOP_ITERATIONS,
+    SLC_STOP_TIME,
+    SLC_STOP_SIGNAL,
+    SLC_STOP_HOLDOUT /* the held-out error has not improved for some iterations */
+};
 const char *slc_stop_reason_name(enum slc_stop_reason reason); /* "tol", "iterations", .. */
+
+/* Components of a completion that are fixed in all modes but one. The bias of mode n is a component
+ * whose column in mode n is one number per row, and which has ones in all other modes; the mean is
+ * a component of ones. They follow the other components: the biases in the order of modes, then the
+ * mean. */
+enum slc_biases {
+    SLC_BIASES_AUTO, /* all, if unlisted cells are unknown; otherwise none */
+    SLC_BIASES_NONE,
+    SLC_BIASES_MEAN,
+    SLC_BIASES_ALL
+};
+const char *slc_biases_name(enum slc_biases biases); /* "auto", "none", .. */
+bool slc_biases_parse(const char *name, enum slc_biases *biases);
 
 /* Elapsed times in seconds. A resumed run includes the times of the earlier runs up to the
  * checkpoint. */
@@ -54,23 +74,39 @@ enum {
     SLC_CP_SMALL_CHANGES = 3
 };
 
+enum {
+    SLC_CP_INNER = 10,
+    /* Largest rank for which SLC_CP_AUTO completes by normal equations. Their cost per row grows
+     * with the cube of the rank, that of coordinate descent with the rank. */
+    SLC_CP_ALS_RANK = 64
+};
+
+/* Default tolerance of the violation, with the loss poisson. */
+#define SLC_CP_VIOLATION 1e-4
+
 /* Default tolerance (struct slc_cp_options). */
 #define SLC_CP_TOLERANCE 1e-5
 
 struct slc_cp_iteration {
     unsigned iteration; /* number of the iteration, from 1 */
     double fit;
-    double objective; /* what the algorithm minimizes; only with penalties, otherwise 0 */
-    double delta;     /* change of the fit; equal to the fit in the first iteration */
+    double objective;           /* see struct slc_cp_result */
+    const char *objective_name; /* such as "log-likelihood"; NULL: no objective */
+    double delta;               /* change of the fit; equal to the fit in the first iteration */
     double seconds;
     double mode_seconds[SLC_MAX_ORDER]; /* a pass for two modes counts for the first mode */
     uint64_t bytes_read;
     /* Number of passes. A pass for two modes counts in the iteration in which it is made. */
     unsigned passes;
     bool singular[SLC_MAX_ORDER]; /* true if V of this mode was singular (see slc_cp_run) */
-    uint64_t heldout;     /* number of held-out nonzeros; 0 if none, or unknown after a resume */
-    double heldout_rmse;  /* root mean square error of the model on held-out nonzeros */
-    double heldout_mae;   /* mean absolute error of the model on held-out nonzeros */
+    uint64_t heldout;        /* number of held-out nonzeros; 0 if none, or unknown after a resume */
+    double heldout_rmse;     /* root mean square error of the model on held-out nonzeros */
+    double heldout_mae;      /* mean absolute error of the model on held-out nonzeros */
+    double heldout_deviance; /* mean deviance of the held-out nonzeros (engine/solve/loss.h) */
+    /* Methods that update rows from their nonzeros: the violation of the conditions of optimality
+     * before the updates (poisson, otherwise 0), and the mean number of inner iterations of the
+     * rows. */
+    double violation, inner;
     bool first_of_copies; /* true in the first iteration that uses copies per mode */
     /* The reason why copies per mode could not be made before this iteration, otherwise NULL.
      * Borrowed. */
@@ -117,8 +153,17 @@ struct slc_cp_options {
     enum slc_cp_algorithm algorithm;
     /* Constraints and penalties per mode. With SLC_CP_ALS, `ridge` is added to the diagonal of V of
      * the normalized factors before solving. The other algorithms minimize half of the squared
-     * error plus the penalties of the factors. */
+     * error plus the penalties of the factors. A completion minimizes the loss plus `ridge` times
+     * the squares of the factors. */
     struct slc_row_terms terms[SLC_MAX_ORDER];
+    /* Completion: the ridge follows the error of the model (cp_complete.c), and terms are not
+     * used. */
+    bool ridge_chosen;
+    enum slc_loss loss;
+    enum slc_unlisted unlisted;
+    enum slc_biases biases;
+    double huber;   /* where Huber's loss changes from squares to magnitudes; 0: 1 */
+    unsigned inner; /* most inner iterations of a row; 0: SLC_CP_INNER */
     uint64_t seed;
     /* Fraction of the nonzeros to hold out, at most 0.5 (engine/stream/holdout.h); 0: none. The
      * factorization treats held-out nonzeros as zeros, and ||X|| excludes them. The model's error
@@ -206,11 +251,23 @@ struct slc_cp_result {
     /* Fit of the factors above. If a stop interrupted a pass, it is the fit of the last completed
      * iteration, or 0 if there is none; later updates can only have improved the fit. */
     double fit;
-    double objective; /* see struct slc_cp_iteration */
+    /* With penalties, what the algorithm minimizes. For poisson, the log-likelihood without the
+     * terms log x!. With unknown unlisted cells, for ls the root mean square error on the listed
+     * cells that are not held out, otherwise the sum of the loss over these cells. Otherwise 0. */
+    double objective;
     enum slc_cp_algorithm algorithm;
     double norm_x;
     uint64_t heldout; /* number of held-out nonzeros; 0: none */
-    double heldout_norm, heldout_rmse, heldout_mae;
+    double heldout_norm, heldout_rmse, heldout_mae, heldout_deviance;
+    enum slc_loss loss;
+    enum slc_unlisted unlisted;
+    double violation; /* see struct slc_cp_iteration */
+    /* The last components, `biases` of them, are biases and mean (enum slc_biases): the bias of
+     * mode n if `bias_modes` has the bit n, then the mean if `bias_mean`. */
+    unsigned biases;
+    uint32_t bias_modes;
+    bool bias_mean;
+    unsigned best_iteration; /* iteration of the model, if the best one by hold-out was kept */
     enum slc_stop_reason reason;
     struct slc_cp_diagnosis diagnosis;
     struct slc_cp_times times;
@@ -232,6 +289,34 @@ void slc_cp_result_destroy(struct slc_cp_result *result);
  * overflow. */
 uint64_t slc_cp_memory_bytes(unsigned order, uint32_t rank, unsigned workers, uint64_t rows_max);
 
+/* Replaces SLC_CP_AUTO in *algorithm with the algorithm that a run uses. Errors: SLC_ERR_USAGE if
+ * loss, unlisted cells, biases, constraints, penalties and algorithm do not fit; the message names
+ * what fits; those of slc_cp_choose. */
+enum slc_status slc_cp_choose_method(const struct slc_cp_options *options,
+                                     unsigned order,
+                                     enum slc_cp_algorithm *algorithm,
+                                     struct slc_error *err) SLC_NODISCARD;
+/* Returns the name of the objective of methods that update rows from their nonzeros. */
+const char *slc_cp_objective_name(enum slc_loss loss, enum slc_unlisted unlisted);
+/* Returns true if the methods for the loss update rows from their nonzeros. */
+bool slc_cp_needs_nonzeros(const struct slc_cp_options *options);
+/* Returns the name of the method for messages: "CP-ALS", "completion by ALS", .. */
+const char *slc_cp_title(const struct slc_cp_options *options, enum slc_cp_algorithm algorithm);
+
+/* Returns the number of components of the model: the rank, and the biases. The plan must be made
+ * for this number. */
+uint32_t slc_cp_components(unsigned order, const struct slc_cp_options *options);
+/* Returns the biases that SLC_BIASES_AUTO chooses, or those that are requested. */
+enum slc_biases slc_cp_biases_in_effect(const struct slc_cp_options *options);
+
+/* Sets what depends on loss, unlisted cells and biases in the request for the plan of a
+ * decomposition: rank (slc_cp_components) and rows. Adds the memory of methods that update rows
+ * from their nonzeros to beside_bytes. Errors: SLC_ERR_MEMORY. */
+enum slc_status slc_cp_plan_request(unsigned order,
+                                    const uint64_t *dims,
+                                    const struct slc_cp_options *options,
+                                    struct slc_plan_request *request,
+                                    struct slc_error *err) SLC_NODISCARD;
 /* Returns the bytes that algorithms with constraints map in addition, for plans with host_rows. */
 uint64_t slc_cp_rows_memory_bytes(uint32_t rank, unsigned workers);
 /* Returns the additional bytes for smoothness penalties, for the plan's beside_bytes. 0 if there

@@ -40,7 +40,7 @@ enum {
     PIECE = 256
 };
 
-static void write_matrix(struct slc_checkpoint *checkpoint, const struct slc_matrix *matrix)
+void cp_matrix_write(struct slc_checkpoint *checkpoint, const struct slc_matrix *matrix)
 {
     const uint32_t item = slc_value_bytes(matrix->type);
     uint8_t piece[8 * PIECE];
@@ -202,14 +202,14 @@ static enum slc_status write_all(struct cp_state *state, struct slc_error *err)
 
         cp_factor_name(n, name);
         slc_checkpoint_section(checkpoint, name);
-        write_matrix(checkpoint, &state->result->factors[n]);
+        cp_matrix_write(checkpoint, &state->result->factors[n]);
     }
     if (state->pending != SLC_MAX_ORDER) {
         const struct slc_matrix pending =
             cp_output_view(state, &state->second_output, state->pending);
 
         slc_checkpoint_section(checkpoint, "pending");
-        write_matrix(checkpoint, &pending);
+        cp_matrix_write(checkpoint, &pending);
     }
     cp_part_write(state);
     if (state->method->save != NULL) {

@@ -32,17 +32,6 @@ bool cp_keeps_units(const struct cp_state *state, unsigned mode)
     return state->plain_units && keeps_units(&state->options->terms[mode]);
 }
 
-enum slc_status cp_method_choose(struct cp_state *state, struct slc_error *err)
-{
-    enum slc_cp_algorithm algorithm = state->options->algorithm;
-
-    SLC_TRY(slc_cp_choose(state->options->terms, state->order, &algorithm, err));
-    state->method = algorithm == SLC_CP_HALS   ? &cp_method_hals
-                    : algorithm == SLC_CP_ADMM ? &cp_method_admm
-                                               : &cp_method_als;
-    return SLC_OK;
-}
-
 uint64_t slc_cp_rows_memory_bytes(uint32_t rank, unsigned workers)
 {
     return slc_max_u64(slc_descent_memory_bytes(workers, rank),
@@ -261,6 +250,7 @@ measure(struct cp_state *state, struct slc_cp_iteration *report, struct slc_erro
     state->result->objective = objective;
     if (report != NULL) {
         report->objective = objective;
+        report->objective_name = "objective";
     }
     return SLC_OK;
 }
@@ -290,6 +280,7 @@ restore(struct cp_state *state, struct slc_checkpoint_reader *reader, struct slc
     slc_checkpoint_seek(reader, "objectives");
     for (unsigned i = 0; i < state->past_count; i++) {
         state->past[i].objective = slc_checkpoint_get_f64(reader);
+        state->past[i].objective_name = "objective";
         state->result->objective = state->past[i].objective;
     }
     return slc_checkpoint_end(reader, err);

@@ -147,7 +147,8 @@ enum slc_status cp_finish(struct cp_state *state, struct slc_error *err)
         components[r].lambda = lambda[r];
         components[r].index = r;
     }
-    qsort(components, rank, sizeof *components, compare_components);
+    /* Biases stay last, in their order. */
+    qsort(components, rank - state->result->biases, sizeof *components, compare_components);
     for (uint32_t r = 0; r < rank; r++) {
         lambda[r] = components[r].lambda;
         order[r] = components[r].index;

@@ -21,6 +21,14 @@ uint64_t slc_cp_holdout_bytes(unsigned order, uint64_t nnz, double holdout, unsi
                : UINT64_MAX;
 }
 
+void cp_holdout_apply(struct cp_state *state)
+{
+    if (state->held.count > 0) {
+        slc_stream_hold_out(state->stream, &state->holdout,
+                            (char *)state->holdout_scratch.data + SLC_MAX_RANK * sizeof(double));
+    }
+}
+
 enum slc_status cp_holdout_begin(struct cp_state *state, struct slc_error *err)
 {
     const struct slc_cp_options *options = state->options;
@@ -30,6 +38,7 @@ enum slc_status cp_holdout_begin(struct cp_state *state, struct slc_error *err)
         return SLC_OK;
     }
     state->holdout = slc_holdout_choose(options->holdout, options->holdout_seed);
+    state->holdout.drop = options->unlisted == SLC_UNLISTED_UNKNOWN;
     SLC_TRY(slc_buffer_create(&state->holdout_scratch,
                               (uint64_t)state->plan->threads * SLC_HOLDOUT_SCRATCH_BYTES +
                                   SLC_MAX_RANK * sizeof(double),
@@ -37,8 +46,7 @@ enum slc_status cp_holdout_begin(struct cp_state *state, struct slc_error *err)
     SLC_TRY(slc_held_gather(state->stream, state->plan->mode_layout[state->mode_order[0]],
                             &state->holdout, options->holdout, state->order, manifest->nnz,
                             options->stop, &state->held, err));
-    slc_stream_hold_out(state->stream, &state->holdout,
-                        (char *)state->holdout_scratch.data + SLC_MAX_RANK * sizeof(double));
+    cp_holdout_apply(state);
     double rest = manifest->sum_of_squares - slc_squares_total(&state->held.squares);
     if (!isfinite(rest)) {
         return slc_fail(
@@ -62,6 +70,7 @@ enum slc_status cp_holdout_measure(struct cp_state *state, struct slc_error *err
 {
     struct slc_cp_result *result = state->result;
     double *weights = state->holdout_scratch.data;
+    struct slc_held_errors errors;
 
     if (state->held.count == 0) {
         return SLC_OK;
@@ -72,8 +81,12 @@ enum slc_status cp_holdout_measure(struct cp_state *state, struct slc_error *err
             weights[r] *= state->scale[n][r];
         }
     }
-    return slc_held_error(&state->held, result->factors, weights, state->plan->threads,
-                          &result->heldout_rmse, &result->heldout_mae, err);
+    SLC_TRY(slc_held_error(&state->held, result->factors, weights, state->options->loss,
+                           state->options->huber, state->plan->threads, &errors, err));
+    result->heldout_rmse = errors.rmse;
+    result->heldout_mae = errors.mae;
+    result->heldout_deviance = errors.deviance;
+    return SLC_OK;
 }
 
 void cp_holdout_end(struct cp_state *state)

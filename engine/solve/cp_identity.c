@@ -156,7 +156,8 @@ enum slc_status cp_identity(const struct cp_state *state, char *text, struct slc
 {
     struct cp_identity identity = {text, 0};
 
-    cp_identity_append(&identity, "method=%s\n", slc_cp_algorithm_title(state->method->algorithm));
+    cp_identity_append(&identity, "method=%s\n",
+                       slc_cp_title(state->options, state->method->algorithm));
     append_method(&identity, state);
     if (state->method->identify != NULL) {
         state->method->identify(state, &identity);

@@ -251,11 +251,11 @@ enum slc_status cp_init_read(struct cp_state *state, struct slc_error *err)
     bool found = false;
     enum slc_status status = read_factors(state, err);
 
-    if (status != SLC_OK || options->iterations > 0) {
+    if (status != SLC_OK || (options->iterations > 0 && state->nonzeros == NULL)) {
         return status;
     }
     /* Without iterations the starting factors are the result, so the result needs their weights,
-     * too. */
+     * too. Methods that update rows from their nonzeros start from the model, including weights. */
     status = slc_model_read_lambda(options->files, options->init_folder, state->rank, lambda,
                                    &found, err);
     if (status != SLC_OK || !found) {

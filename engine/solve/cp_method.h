@@ -54,8 +54,15 @@ struct cp_method {
 };
 
 extern const struct cp_method cp_method_als, cp_method_hals, cp_method_admm;
+extern const struct cp_method cp_method_mu, cp_method_pdnr;
+extern const struct cp_method cp_method_complete_als, cp_method_complete_ccd,
+    cp_method_complete_newton;
 
-/* Sets state->method according to the options. Errors: those of slc_cp_choose. */
+/* Returns true if the held-out error of a completion has not improved for some iterations. */
+bool cp_complete_overfits(const struct cp_state *state);
+
+/* Sets state->method according to the options. Errors: those of
+ * slc_cp_choose_method. */
 enum slc_status cp_method_choose(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 
 /* Steps of methods that update a factor from its MTTKRP (cp_als.c). */

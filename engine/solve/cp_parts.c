@@ -16,6 +16,7 @@
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
 #include "engine/solve/cp_state.h"
+#include "engine/stream/row_pass.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,6 +29,13 @@
 #define STOP_SECONDS 5.0
 /* Number of sums (or counts) whose bytes are converted at once. */
 enum { PIECE = 256 };
+
+/* Returns the padded bytes of the blocks of the positions first .. end - 1 of a pass that updates
+ * rows from their nonzeros. */
+static uint64_t row_bytes(const struct cp_state *state, uint64_t first, uint64_t end)
+{
+    return slc_row_passes_bytes(state->current.rows, state->mode, first, end);
+}
 
 /* Returns the padded bytes of the block or, in a pass for two modes, of the range of rows at a
  * position of the current pass. */
@@ -55,8 +63,12 @@ static uint64_t bytes_at(const struct cp_state *state, uint64_t position)
 static uint64_t hash_before(const struct cp_state *state, uint64_t position)
 {
     const struct cp_current_pass *current = &state->current;
-    uint64_t hash = slc_mix64(slc_reader_info(current->reader)->header_hash + position);
+    uint64_t hash;
 
+    if (current->rows != NULL) {
+        return slc_row_passes_hash(current->rows, state->mode, position);
+    }
+    hash = slc_mix64(slc_reader_info(current->reader)->header_hash + position);
     for (uint64_t p = 0; p < position; p++) {
         if (current->fused) {
             const struct slc_row_range *range = &state->ranges[state->mode].ranges[p];
@@ -81,10 +93,14 @@ static uint64_t part_end(void *context, uint64_t first, uint64_t count)
     uint64_t end = first;
 
     current->part_bytes = 0;
-    while (end < count && (end == first || current->part_bytes < target)) {
+    if (current->rows != NULL) {
+        end = slc_row_passes_end(current->rows, state->mode, first, target);
+        current->part_bytes = row_bytes(state, first, end);
+    }
+    while (current->rows == NULL && end < count && (end == first || current->part_bytes < target)) {
         current->part_bytes += bytes_at(state, end++);
     }
-    current->bytes_left -= current->part_bytes;
+    current->bytes_left -= slc_min_u64(current->part_bytes, current->bytes_left);
     current->first_block = first;
     current->end_block = end;
     if (current->fused) {
@@ -343,6 +359,45 @@ enum slc_status cp_pass_begin(struct cp_state *state,
     pass->progress = watch_pass;
     return SLC_OK;
 }
+
+enum slc_status cp_row_pass_begin(struct cp_state *state,
+                                  const struct slc_row_passes *rows,
+                                  struct cp_pass *pass,
+                                  struct slc_error *err)
+{
+    struct cp_current_pass *current = &state->current;
+    const struct slc_cp_part part = state->part;
+    const uint64_t positions = slc_row_passes_count(rows, state->mode);
+
+    state->part.position = 0;
+    *pass = (struct cp_pass){
+        .stop = state->options->stop,
+        .progress = state->options->progress != NULL ? cp_report_progress : NULL,
+    };
+    *current = (struct cp_current_pass){.rows = rows, .pace = &state->pace[state->mode][0]};
+    if (state->options->checkpoint == NULL) {
+        return SLC_OK;
+    }
+    current->cuts = (struct slc_pass_cuts){
+        .end = part_end, .between = end_part, .resume = resume_jobs, .context = state};
+    if (matches_part(state, &part, positions)) {
+        current->cuts.first = part.position;
+    } else if (part.position != 0 && state->options->deterministic) {
+        return slc_fail_field(
+            err, SLC_ERR_USAGE, SLC_FIELD_RESTART,
+            "the checkpoint was written within a pass that updates mode %u, but this run would "
+            "divide the rows of that pass differently: use the memory, layouts and schedule of the "
+            "run that wrote the checkpoint, or start a new run",
+            state->mode + 1);
+    }
+    current->bytes_left = row_bytes(state, current->cuts.first, positions);
+    state->pass_stop = 0;
+    pass->cuts = &current->cuts;
+    pass->stop = &state->pass_stop;
+    pass->progress = watch_pass;
+    return SLC_OK;
+}
+
 unsigned cp_part_bytes(const struct slc_plan *plan,
                        unsigned order,
                        const uint64_t *dims,

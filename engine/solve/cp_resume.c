@@ -24,11 +24,10 @@ enum {
     PAST_BYTES = 4096
 };
 
-/* Reads the section `name` into a matrix. */
-static enum slc_status read_matrix(struct slc_checkpoint_reader *reader,
-                                   const char *name,
-                                   const struct slc_matrix *matrix,
-                                   struct slc_error *err)
+enum slc_status cp_matrix_read(struct slc_checkpoint_reader *reader,
+                               const char *name,
+                               const struct slc_matrix *matrix,
+                               struct slc_error *err)
 {
     const uint32_t item = slc_value_bytes(matrix->type);
     uint8_t piece[8 * PIECE];
@@ -74,7 +73,7 @@ read_matrices(struct cp_state *state, struct slc_checkpoint_reader *reader, stru
         char name[SLC_CHECKPOINT_NAME_BYTES];
 
         cp_factor_name(n, name);
-        SLC_TRY(read_matrix(reader, name, &state->result->factors[n], err));
+        SLC_TRY(cp_matrix_read(reader, name, &state->result->factors[n], err));
     }
     return SLC_OK;
 }
@@ -88,7 +87,7 @@ static enum slc_status read_pending(struct cp_state *state,
         return SLC_OK;
     }
     struct slc_matrix output = cp_output_view(state, &state->second_output, mode);
-    SLC_TRY(read_matrix(reader, "pending", &output, err));
+    SLC_TRY(cp_matrix_read(reader, "pending", &output, err));
     state->pending = mode;
     return SLC_OK;
 }

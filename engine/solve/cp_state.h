@@ -13,6 +13,8 @@
 #include "storage/model/run_names.h"
 
 struct cp_method;
+struct cp_rows;
+struct slc_row_passes;
 
 /* Conflict strategies of an MTTKRP. */
 struct cp_strategy {
@@ -24,14 +26,17 @@ struct cp_current_pass {
     struct slc_pass_cuts cuts;
     unsigned jobs;
     bool fused; /* true if the pass is for two modes */
+    /* the passes of a method that updates rows from their nonzeros; otherwise NULL */
+    const struct slc_row_passes *rows;
     struct slc_backend *backend[2];
     struct cp_strategy strategy[2];
     const struct slc_reader *reader;
     const uint64_t *order; /* order of the pass's blocks */
     struct slc_pass_pace *pace;
-    uint64_t bytes_left;             /* bytes of the blocks after the current part */
-    uint64_t part_bytes, part_ns;    /* bytes and start time of the current part */
-    uint64_t first_block, end_block; /* blocks of the current part */
+    uint64_t bytes_left;          /* bytes of the blocks after the current part */
+    uint64_t part_bytes, part_ns; /* bytes and start time of the current part */
+    /* Blocks of the current part; positions in a pass that updates rows from their nonzeros. */
+    uint64_t first_block, end_block;
     uint64_t position; /* between two parts: number of blocks or ranges done; otherwise 0 */
     bool left;         /* true if a stop ended the pass at this position */
     struct slc_mttkrp_state sums[2];
@@ -64,6 +69,7 @@ struct cp_state {
     const struct slc_plan *plan;
     const struct slc_cp_options *options;
     const struct cp_method *method; /* cp_method.h */
+    struct cp_rows *nonzeros;       /* of methods that update rows from their nonzeros; or NULL */
     struct slc_cp_result *result;
 
     unsigned order;
@@ -150,6 +156,8 @@ void cp_mttkrp_destroy(struct cp_state *state);
  * these nonzeros in the result. */
 enum slc_status cp_holdout_begin(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 enum slc_status cp_holdout_measure(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
+/* Makes the stream deliver the held-out nonzeros as 0 again. */
+void cp_holdout_apply(struct cp_state *state);
 void cp_holdout_end(struct cp_state *state);
 
 /* Creates the factors of the result, filled with zeros. */
@@ -206,6 +214,14 @@ enum slc_status cp_pass_begin(struct cp_state *state,
                               unsigned count,
                               struct cp_pass *pass,
                               struct slc_error *err) SLC_NODISCARD;
+/* Does the same for a pass that updates the rows of state->mode from their nonzeros. Errors:
+ * SLC_ERR_USAGE if a deterministic run would divide the rows differently than the run that wrote
+ * the checkpoint within this pass. Any other run begins the pass again: rows that were updated
+ * already are updated once more. */
+enum slc_status cp_row_pass_begin(struct cp_state *state,
+                                  const struct slc_row_passes *rows,
+                                  struct cp_pass *pass,
+                                  struct slc_error *err) SLC_NODISCARD;
 /* Called before the first pass of a resumed run. Errors: SLC_ERR_USAGE if the checkpoint was
  * written within a pass for two modes that the plan does not have. */
 enum slc_status cp_part_check(const struct cp_state *state,
@@ -224,6 +240,13 @@ unsigned cp_part_bytes(const struct slc_plan *plan,
                        unsigned order,
                        const uint64_t *dims,
                        uint64_t bytes[CP_PART_SECTIONS]);
+
+/* Write a matrix to the current section of a checkpoint, and read it from the section `name`. */
+void cp_matrix_write(struct slc_checkpoint *checkpoint, const struct slc_matrix *matrix);
+enum slc_status cp_matrix_read(struct slc_checkpoint_reader *reader,
+                               const char *name,
+                               const struct slc_matrix *matrix,
+                               struct slc_error *err) SLC_NODISCARD;
 
 /* Returns a view of an output buffer with the shape of factor `mode`. */
 static inline struct slc_matrix

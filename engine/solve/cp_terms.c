@@ -12,17 +12,10 @@
 
 const char *slc_cp_algorithm_name(enum slc_cp_algorithm algorithm)
 {
-    switch (algorithm) {
-    case SLC_CP_AUTO:
-        return "auto";
-    case SLC_CP_ALS:
-        return "als";
-    case SLC_CP_HALS:
-        return "hals";
-    case SLC_CP_ADMM:
-        return "admm";
-    }
-    return "?";
+    static const char *const names[] = {"auto", "als",  "hals", "admm",
+                                        "mu",   "pdnr", "ccd",  "newton"};
+
+    return (unsigned)algorithm <= SLC_CP_NEWTON ? names[algorithm] : "?";
 }
 
 const char *slc_cp_algorithm_title(enum slc_cp_algorithm algorithm)
@@ -32,8 +25,14 @@ const char *slc_cp_algorithm_title(enum slc_cp_algorithm algorithm)
         return "CP-HALS";
     case SLC_CP_ADMM:
         return "CP-AO-ADMM";
+    case SLC_CP_MU:
+        return "CP-APR by multiplicative updates";
+    case SLC_CP_PDNR:
+        return "CP-APR by Newton steps";
     case SLC_CP_AUTO:
     case SLC_CP_ALS:
+    case SLC_CP_CCD:
+    case SLC_CP_NEWTON:
         break;
     }
     return "CP-ALS";
@@ -41,7 +40,7 @@ const char *slc_cp_algorithm_title(enum slc_cp_algorithm algorithm)
 
 bool slc_cp_algorithm_parse(const char *name, enum slc_cp_algorithm *algorithm)
 {
-    for (int i = SLC_CP_AUTO; i <= SLC_CP_ADMM; i++) {
+    for (int i = SLC_CP_AUTO; i <= SLC_CP_NEWTON; i++) {
         if (strcmp(name, slc_cp_algorithm_name((enum slc_cp_algorithm)i)) == 0) {
             *algorithm = (enum slc_cp_algorithm)i;
             return true;

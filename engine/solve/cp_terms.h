@@ -7,7 +7,18 @@
 
 /* SLC_CP_AUTO: als without constraints and l1 penalties, admm for rows on the simplex, otherwise
  * hals. admm fits all constraints, hals all except the simplex. */
-enum slc_cp_algorithm { SLC_CP_AUTO, SLC_CP_ALS, SLC_CP_HALS, SLC_CP_ADMM };
+enum slc_cp_algorithm {
+    SLC_CP_AUTO,
+    SLC_CP_ALS,
+    SLC_CP_HALS,
+    SLC_CP_ADMM,
+    /* Algorithms that update rows from their nonzeros (slc_cp_choose_method of cp.h). With unknown
+     * unlisted cells, SLC_CP_ALS is one of them. */
+    SLC_CP_MU,
+    SLC_CP_PDNR,
+    SLC_CP_CCD,
+    SLC_CP_NEWTON
+};
 const char *slc_cp_algorithm_name(enum slc_cp_algorithm algorithm);  /* "auto", "als", .. */
 const char *slc_cp_algorithm_title(enum slc_cp_algorithm algorithm); /* "CP-ALS", .. */
 bool slc_cp_algorithm_parse(const char *name, enum slc_cp_algorithm *algorithm);

@@ -12,10 +12,10 @@
 
 enum { GRAIN = 4096 };
 
-/* Sums of squared errors and of error magnitudes. */
+/* Sums of squared errors, of error magnitudes and of deviances. */
 struct error_sums {
     struct slc_squares squares;
-    double magnitudes;
+    double magnitudes, deviances;
 };
 
 /* Returns the capacity for held-out nonzeros: their expected number plus eight standard deviations
@@ -148,7 +148,7 @@ static void sort_records(struct slc_held *held)
     }
 }
 
-static double value_of(const struct slc_held *held, uint64_t at)
+double slc_held_value(const struct slc_held *held, uint64_t at)
 {
     double value;
 
@@ -189,7 +189,7 @@ enum slc_status slc_held_gather(struct slc_stream *stream,
     }
     sort_records(held);
     for (uint64_t i = 0; i < held->count; i++) {
-        slc_squares_add(&held->squares, value_of(held, i));
+        slc_squares_add(&held->squares, slc_held_value(held, i));
     }
     return SLC_OK;
 }
@@ -204,6 +204,8 @@ void slc_held_destroy(struct slc_held *held)
 struct evaluation {
     const struct slc_held *held;
     struct slc_model_view model;
+    enum slc_loss loss;
+    double delta;
     struct error_sums *sums; /* per GRAIN records */
 };
 
@@ -216,11 +218,13 @@ static void sum_errors(void *context, uint64_t begin, uint64_t end, unsigned wor
 
     (void)worker;
     for (uint64_t i = begin; i < end; i++) {
-        const double error = value_of(evaluation->held, i) -
-                             slc_model_value(&evaluation->model, records + i * words + 2);
+        const double value = slc_held_value(evaluation->held, i);
+        const double model = slc_model_value(&evaluation->model, records + i * words + 2);
+        const double error = value - slc_loss_mean(evaluation->loss, model);
 
         slc_squares_add(&sums.squares, error);
         sums.magnitudes += fabs(error);
+        sums.deviances += slc_loss_deviance(evaluation->loss, evaluation->delta, value, model);
     }
     evaluation->sums[begin / GRAIN] = sums;
 }
@@ -228,13 +232,18 @@ static void sum_errors(void *context, uint64_t begin, uint64_t end, unsigned wor
 enum slc_status slc_held_error(struct slc_held *held,
                                const struct slc_matrix *factors,
                                const double *weights,
+                               enum slc_loss loss,
+                               double delta,
                                unsigned workers,
-                               double *rmse,
-                               double *mae,
+                               struct slc_held_errors *errors,
                                struct slc_error *err)
 {
     struct evaluation evaluation = {
-        .held = held, .model = {.order = held->order, .rank = factors[0].cols, .lambda = weights}};
+        .held = held,
+        .model = {.order = held->order, .rank = factors[0].cols, .lambda = weights},
+        .loss = loss,
+        .delta = delta};
+    const double count = (double)held->count;
     struct error_sums sums = {.magnitudes = 0.0};
 
     for (unsigned n = 0; n < held->order; n++) {
@@ -246,8 +255,10 @@ enum slc_status slc_held_error(struct slc_held *held,
     for (uint64_t g = 0; g < slc_div_up_u64(held->count, GRAIN); g++) {
         slc_squares_add_sum(&sums.squares, &evaluation.sums[g].squares);
         sums.magnitudes += evaluation.sums[g].magnitudes;
+        sums.deviances += evaluation.sums[g].deviances;
     }
-    *rmse = slc_squares_root(&sums.squares, (double)held->count);
-    *mae = sums.magnitudes / (double)held->count;
+    *errors = (struct slc_held_errors){.rmse = slc_squares_root(&sums.squares, count),
+                                       .mae = sums.magnitudes / count,
+                                       .deviance = sums.deviances / count};
     return SLC_OK;
 }

@@ -7,6 +7,7 @@
 #include "base/error/error.h"
 #include "base/memory/memory.h"
 #include "base/squares.h"
+#include "engine/solve/loss.h"
 #include "engine/stream/holdout.h"
 
 #include <stdint.h>
@@ -44,16 +45,26 @@ enum slc_status slc_held_gather(struct slc_stream *stream,
                                 struct slc_error *err) SLC_NODISCARD;
 void slc_held_destroy(struct slc_held *held);
 
-/* Computes the root mean square error and the mean absolute error of a model on the held-out
- * nonzeros. `factors` are f32 or f64, with rows in the order of the store. Order: bitwise
- * reproducible for any number of workers. Cost: O(count * N * R) operations for N modes and rank
- * R. */
+/* Returns the value of a held-out nonzero, below `count`. */
+double slc_held_value(const struct slc_held *held, uint64_t at);
+
+/* Errors of a model on the held-out nonzeros. A value of the model is first converted to the scale
+ * of the values (slc_loss_mean). */
+struct slc_held_errors {
+    double rmse, mae;
+    double deviance; /* mean of slc_loss_deviance */
+};
+
+/* Computes the errors of a model. `factors` are f32 or f64, with rows in the order of the store;
+ * `delta` is Huber's. Order: bitwise reproducible for any number of workers. Cost: O(count * N * R)
+ * operations for N modes and rank R. */
 enum slc_status slc_held_error(struct slc_held *held,
                                const struct slc_matrix *factors,
                                const double *weights,
+                               enum slc_loss loss,
+                               double delta,
                                unsigned workers,
-                               double *rmse,
-                               double *mae,
+                               struct slc_held_errors *errors,
                                struct slc_error *err) SLC_NODISCARD;
 
 #endif

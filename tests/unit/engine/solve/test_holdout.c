@@ -131,7 +131,8 @@ static void evaluates_a_model(void)
     struct fixture_tensor tensor;
     struct slc_matrix factors[MODES];
     struct slc_held held;
-    double weights[RANK] = {1.0, 0.5, 2.0, 0.0}, rmse[2], mae[2], squares = 0.0, magnitudes = 0.0;
+    double weights[RANK] = {1.0, 0.5, 2.0, 0.0}, squares = 0.0, magnitudes = 0.0;
+    struct slc_held_errors errors[2];
     const uint64_t *records;
 
     fixture_random(&tensor, MODES, dims, NNZ, slc_test_seed());
@@ -161,13 +162,14 @@ static void evaluates_a_model(void)
         magnitudes += fabs(error);
     }
     for (unsigned k = 0; k < 2; k++) {
-        SLC_ASSERT_OK(slc_held_error(&held, factors, weights, 1 + 2 * k, &rmse[k], &mae[k], &err),
-                      &err);
+        SLC_ASSERT_OK(
+            slc_held_error(&held, factors, weights, SLC_LOSS_LS, 0.0, 1 + 2 * k, &errors[k], &err),
+            &err);
     }
-    CU_ASSERT_DOUBLE_EQUAL(rmse[0], sqrt(squares / (double)held.count), 1e-12);
-    CU_ASSERT_DOUBLE_EQUAL(mae[0], magnitudes / (double)held.count, 1e-12);
-    CU_ASSERT_EQUAL(rmse[0], rmse[1]);
-    CU_ASSERT_EQUAL(mae[0], mae[1]);
+    CU_ASSERT_DOUBLE_EQUAL(errors[0].rmse, sqrt(squares / (double)held.count), 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(errors[0].mae, magnitudes / (double)held.count, 1e-12);
+    CU_ASSERT_EQUAL(errors[0].rmse, errors[1].rmse);
+    CU_ASSERT_EQUAL(errors[0].mae, errors[1].mae);
     /* Errors whose squares are below the smallest number, or above the largest. */
     for (unsigned k = 0; k < 2; k++) {
         const double scale = k == 0 ? 0x1p-560 : 0x1p560;
@@ -183,8 +185,9 @@ static void evaluates_a_model(void)
         for (uint32_t r = 0; r < RANK; r++) {
             weights[r] = k == 0 ? weights[r] * scale : weights[r] * scale * scale;
         }
-        SLC_ASSERT_OK(slc_held_error(&held, factors, weights, 3, &rmse[1], &mae[1], &err), &err);
-        CU_ASSERT_DOUBLE_EQUAL(rmse[1] / scale, rmse[0], 1e-12 * rmse[0]);
+        SLC_ASSERT_OK(
+            slc_held_error(&held, factors, weights, SLC_LOSS_LS, 0.0, 3, &errors[1], &err), &err);
+        CU_ASSERT_DOUBLE_EQUAL(errors[1].rmse / scale, errors[0].rmse, 1e-12 * errors[0].rmse);
     }
     for (unsigned n = 0; n < MODES; n++) {
         slc_matrix_destroy(&factors[n]);
