@@ -204,11 +204,19 @@ json_t *slc_json_iteration(const struct slc_cp_iteration *iteration, unsigned or
         "{s:I, s:f, s:f, s:f, s:I, s:I}", "iteration", (json_int_t)iteration->iteration, "fit",
         iteration->fit, "delta", iteration->delta, "seconds", iteration->seconds, "bytes_read",
         (json_int_t)iteration->bytes_read, "passes", (json_int_t)iteration->passes);
-    if (iteration->objective > 0) {
+    if (iteration->objective_name != NULL) {
         slc_json_set_real(object, "objective", iteration->objective);
+    }
+    if (iteration->inner > 0) {
+        slc_json_set_real(object, "violation", iteration->violation);
+        slc_json_set_real(object, "inner", iteration->inner);
     }
     if (iteration->heldout > 0) {
         slc_json_set_real(object, "heldout_rmse", iteration->heldout_rmse);
+    }
+    if (iteration->heldout > 0 && iteration->inner > 0) {
+        slc_json_set_real(object, "heldout_mae", iteration->heldout_mae);
+        slc_json_set_real(object, "heldout_deviance", iteration->heldout_deviance);
     }
     slc_json_set(object, "mode_seconds", modes);
     slc_json_set(object, "singular_modes", singular);

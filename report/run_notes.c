@@ -41,7 +41,8 @@ static double zero_rmse(const struct slc_cp_result *result)
 
 static bool no_better_than_zeros(const struct slc_cp_result *result)
 {
-    return result->heldout > 0 && !(result->heldout_rmse < zero_rmse(result));
+    return result->heldout > 0 && result->unlisted == SLC_UNLISTED_ZERO &&
+           !(result->heldout_rmse < zero_rmse(result));
 }
 
 unsigned slc_run_notes(const struct slc_cp_result *result, struct slc_run_note notes[SLC_RUN_NOTES])

@@ -158,15 +158,31 @@ static json_t *conflicts(const struct slc_cp_result *result, uint32_t seconds)
     return list;
 }
 
+/* Returns the last components that are biases: the mode of each, from 1, or "mean". */
+static json_t *biases(const struct slc_cp_result *result)
+{
+    json_t *list = json_array();
+
+    for (unsigned n = 0; n < result->order; n++) {
+        if ((result->bias_modes >> n & 1U) != 0) {
+            (void)json_array_append_new(list, json_integer(n + 1));
+        }
+    }
+    if (result->bias_mean) {
+        (void)json_array_append_new(list, json_string("mean"));
+    }
+    return list;
+}
+
 /* Returns the error on held-out nonzeros, or null if no nonzeros are held out. */
 static json_t *holdout(const struct slc_cp_result *result)
 {
     if (result->heldout == 0) {
         return json_null();
     }
-    return json_pack("{s:I, s:f, s:f, s:f}", "count", (json_int_t)result->heldout, "rmse",
-                     result->heldout_rmse, "mae", result->heldout_mae, "norm",
-                     result->heldout_norm);
+    return json_pack("{s:I, s:f, s:f, s:f, s:f}", "count", (json_int_t)result->heldout, "rmse",
+                     result->heldout_rmse, "mae", result->heldout_mae, "deviance",
+                     result->heldout_deviance, "norm", result->heldout_norm);
 }
 
 static json_t *checkpoint(const struct slc_run_facts *facts)
@@ -219,8 +235,15 @@ static json_t *record_to_json(const struct slc_run_facts *facts, struct machine_
     slc_json_set(object, "conflicts", conflicts(result, facts->plan->fusion.seconds));
     slc_json_set_text(object, "method", slc_cp_algorithm_name(result->algorithm));
     slc_json_set_real(object, "fit", result->fit);
+    slc_json_set_text(object, "loss", slc_loss_name(result->loss));
+    slc_json_set_text(object, "unlisted", slc_unlisted_name(result->unlisted));
     slc_json_set(object, "objective",
-                 result->objective > 0 ? json_real(result->objective) : json_null());
+                 result->objective != 0 ? json_real(result->objective) : json_null());
+    slc_json_set(object, "violation",
+                 result->loss == SLC_LOSS_POISSON ? json_real(result->violation) : json_null());
+    slc_json_set(object, "biases", biases(result));
+    slc_json_set(object, "best_iteration",
+                 result->best_iteration > 0 ? json_integer(result->best_iteration) : json_null());
     slc_json_set(object, "holdout", holdout(result));
     slc_json_set(object, "diagnosis", slc_run_diagnosis_json(result));
     slc_json_set_text(object, "reason", slc_stop_reason_name(result->reason));

@@ -6,7 +6,7 @@
 #define SLC_REPORT_SWEEP_H
 
 #include "base/error/error.h"
-#include "engine/solve/cp_terms.h"
+#include "engine/solve/cp.h"
 #include "storage/manifest/store.h"
 #include "sweep/sweep_compare.h"
 #include "sweep/sweep_record.h"
@@ -82,8 +82,8 @@ enum slc_status slc_sweep(const struct slc_sweep_options *options,
 struct slc_sweep_method {
     uint64_t iterations;
     double tolerance;
-    enum slc_cp_algorithm algorithm;   /* not SLC_CP_AUTO */
-    const struct slc_row_terms *terms; /* one per mode of the tensor; borrowed */
+    /* Loss, unlisted cells, biases, algorithm (not SLC_CP_AUTO) and terms; borrowed. */
+    const struct slc_cp_options *solver;
     enum slc_value_type precision;
     bool deterministic;
     double holdout;

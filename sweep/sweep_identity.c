@@ -48,6 +48,14 @@ static void add_regularization(json_t *identity, unsigned order, const struct sl
     add_member(identity, "regularization", "%s", text);
 }
 
+static void add_loss(json_t *identity, const struct slc_cp_options *solver)
+{
+    add_member(identity, "loss", "%s (%.17g), unlisted %s, biases %s, inner %u, ridge %s",
+               slc_loss_name(solver->loss), solver->huber, slc_unlisted_name(solver->unlisted),
+               slc_biases_name(slc_cp_biases_in_effect(solver)), solver->inner,
+               solver->ridge_chosen ? "chosen" : "given");
+}
+
 json_t *slc_sweep_identity(const struct slc_manifest *manifest,
                            const struct slc_sweep_method *method)
 {
@@ -61,15 +69,19 @@ json_t *slc_sweep_identity(const struct slc_manifest *manifest,
     add_member(identity, "tensor nonzeros", "%" PRIu64, manifest->nnz);
     add_member(identity, "iterations", "%" PRIu64, method->iterations);
     add_member(identity, "tolerance", "%.17g", method->tolerance);
-    add_regularization(identity, manifest->order, method->terms);
+    add_regularization(identity, manifest->order, method->solver->terms);
     add_member(identity, "precision", "%s", method->precision == SLC_F32 ? "f32" : "f64");
     add_member(identity, "deterministic", "%s", method->deterministic ? "yes" : "no");
     add_member(identity, "held out", "%.17g, seed %" PRIu64, method->holdout, method->holdout_seed);
-    slc_cp_terms_text(method->terms, manifest->order, constraints);
-    if (method->algorithm != SLC_CP_ALS) {
-        add_member(identity, "method", "%s", slc_cp_algorithm_name(method->algorithm));
+    slc_cp_terms_text(method->solver->terms, manifest->order, constraints);
+    if (method->solver->algorithm != SLC_CP_ALS) {
+        add_member(identity, "method", "%s", slc_cp_algorithm_name(method->solver->algorithm));
         add_member(identity, "constraints", "%s", constraints);
         entries += 2;
+    }
+    if (slc_cp_needs_nonzeros(method->solver)) {
+        add_loss(identity, method->solver);
+        entries++;
     }
     if (json_object_size(identity) != entries) {
         json_decref(identity);

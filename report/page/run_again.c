@@ -63,9 +63,10 @@ static void repeated_option(struct slc_html *html, const char *name, const json_
 static void same_command(struct slc_html *html, const json_t *record)
 {
     static const char *const names[] = {
-        "rank",    "iters",   "tol",          "maxsecs",    "method",    "nonnegative",
-        "simplex", "l1",      "smooth",       "reg",        "bounds",    "seed",
-        "init",    "holdout", "holdout-seed", "mode-order", "precision", "deterministic"};
+        "rank",    "iters",        "tol",        "maxsecs",   "loss",         "unlisted",
+        "biases",  "inner",        "huber",      "method",    "nonnegative",  "simplex",
+        "l1",      "smooth",       "reg",        "bounds",    "seed",         "init",
+        "holdout", "holdout-seed", "mode-order", "precision", "deterministic"};
     const json_t *options = json_object_get(record, "options");
     const char *store =
         json_string_value(json_object_get(json_object_get(record, "tensor"), "path"));

@@ -115,6 +115,20 @@ static void parse_origin(const json_t *tensor, struct slc_run_record *record)
     }
 }
 
+/* Parses the list of components that are biases; an invalid list counts as empty. */
+static void parse_biases(const json_t *list, struct slc_run_record *record)
+{
+    const size_t count = json_array_size(list);
+
+    for (size_t i = 0; i < count && count <= SLC_MAX_ORDER + 1; i++) {
+        const json_t *item = json_array_get(list, i);
+        const json_int_t mode = json_is_integer(item) ? json_integer_value(item) : 0;
+
+        record->bias_of[i] = mode > 0 && mode <= SLC_MAX_ORDER ? (unsigned)mode : 0;
+        record->biases = (unsigned)count;
+    }
+}
+
 /* Parses the outcome of the run; missing or invalid members stay unknown. */
 static void parse_outcome(const json_t *root, struct slc_run_record *record)
 {
@@ -159,6 +173,7 @@ parse_record(const json_t *root, struct slc_run_record *record, struct slc_error
     }
     parse_origin(tensor, record);
     parse_outcome(root, record);
+    parse_biases(json_object_get(root, "biases"), record);
     return parse_dims(json_object_get(tensor, "dims"), record, err);
 }
 

@@ -22,7 +22,11 @@
 static const char *const keep_choices[] = {"best", "all", NULL};
 static const char *const consistency_choices[] = {"auto", "always", "never", NULL};
 
-static const char *const method_choices[] = {"auto", "als", "hals", "admm", NULL};
+static const char *const loss_choices[] = {"ls", "poisson", "bernoulli", "gamma", "huber", NULL};
+static const char *const unlisted_choices[] = {"zero", "unknown", NULL};
+static const char *const biases_choices[] = {"auto", "none", "mean", "all", NULL};
+static const char *const method_choices[] = {"auto", "als", "hals",   "admm", "mu",
+                                             "pdnr", "ccd", "newton", NULL};
 
 static const struct option options[] = {
     {"rank", OPTION_COUNTS, offsetof(struct arguments, ranks), .letter = 'r', .required = true,
@@ -41,11 +45,32 @@ static const struct option options[] = {
     {"iters", OPTION_U64, offsetof(struct arguments, iterations), .alias = "maxiters",
      .letter = 'i', .value = "N", .fallback = "50", .maximum = 1000000000,
      .help = "maximum number of iterations; with 0, the initial factors are written"},
-    {"tol", OPTION_DOUBLE, offsetof(struct arguments, tolerance), .value = "T", .fallback = "1e-5",
+    {"tol", OPTION_DOUBLE, offsetof(struct arguments, tolerance), .value = "T", .fallback = "auto",
+     .automatic = true,
      .help = "stop after three iterations that change the fit by less than T, relative to the "
              "smaller of the fit and 1 - fit; 0 means never"},
     {"maxsecs", OPTION_DOUBLE, offsetof(struct arguments, max_seconds), .value = "S",
      .fallback = "0", .help = "stop after S seconds, with exit code 75; 0 means no limit"},
+    {"loss", OPTION_CHOICE, offsetof(struct arguments, loss), .value = "LOSS", .fallback = "ls",
+     .choices = loss_choices,
+     .help = "what the model minimizes: ls (squared errors), poisson (counts) or, with --observed, "
+             "also bernoulli (0 and 1), gamma (positive values) or huber (outliers)"},
+    {"unlisted", OPTION_CHOICE, offsetof(struct arguments, unlisted), .value = "WHAT",
+     .fallback = "zero", .choices = unlisted_choices,
+     .help = "meaning of the cells that the store does not list: zero, or unknown (completion: "
+             "only listed cells count, as for ratings)"},
+    {"observed", OPTION_FLAG, offsetof(struct arguments, observed),
+     .help = "the same as --unlisted unknown"},
+    {"biases", OPTION_CHOICE, offsetof(struct arguments, biases), .value = "WHICH",
+     .fallback = "auto", .choices = biases_choices,
+     .help = "with --observed: none, mean, or all (the mean, and a bias of every row of every "
+             "mode) as additional components; auto means all, or none if the model is not "
+             "negative"},
+    {"inner", OPTION_U64, offsetof(struct arguments, inner), .value = "N", .fallback = "10",
+     .minimum = 1, .maximum = 1000,
+     .help = "maximum number of inner iterations of a row, for mu, pdnr, ccd and newton"},
+    {"huber", OPTION_DOUBLE, offsetof(struct arguments, huber), .value = "X", .fallback = "1",
+     .help = "residual above which the loss huber grows linearly"},
     {"method", OPTION_CHOICE, offsetof(struct arguments, method), .value = "NAME",
      .fallback = "auto", .choices = method_choices,
      .help =
@@ -244,7 +269,7 @@ static void show_start(struct cpd *cpd)
                                    .passes = cpd->session.plan.passes,
                                    .nnz = manifest->nnz,
                                    .bytes = cpd->session.plan.iteration_bytes,
-                                   .operation = slc_cp_algorithm_title(cpd->als.algorithm)};
+                                   .operation = slc_cp_title(&cpd->als, cpd->als.algorithm)};
 
     if (!cpd->args.quiet) {
         print_plan(cpd);
@@ -317,6 +342,7 @@ static int stop_code(enum slc_stop_reason reason)
         return signals_exit_code();
     case SLC_STOP_TOLERANCE:
     case SLC_STOP_ITERATIONS:
+    case SLC_STOP_HOLDOUT:
         break;
     }
     return 0;

@@ -108,6 +108,22 @@ static enum slc_status print_csv(struct listing *listing, struct slc_error *err)
     return SLC_OK;
 }
 
+/* Prints which bias a component is, if it is one. */
+static void print_bias(const struct slc_run_folder *run, uint32_t component)
+{
+    const unsigned biases = run->recorded ? run->record.biases : 0;
+
+    if (biases == 0 || biases > run->rank || component < run->rank - biases) {
+        return;
+    }
+    const unsigned mode = run->record.bias_of[component - (run->rank - biases)];
+    if (mode > 0) {
+        printf(", bias of mode %u", mode);
+    } else {
+        printf(", mean");
+    }
+}
+
 static enum slc_status print_text(struct listing *listing, struct slc_error *err)
 {
     struct slc_top *top = listing->top;
@@ -118,11 +134,13 @@ static enum slc_status print_text(struct listing *listing, struct slc_error *err
         const uint32_t component = top->components[c];
 
         if (top->run.weighted) {
-            printf("\nComponent %" PRIu32 ", weight %.6g\n", component + 1,
+            printf("\nComponent %" PRIu32 ", weight %.6g", component + 1,
                    top->run.lambda[component]);
         } else {
-            printf("\nComponent %" PRIu32 "\n", component + 1);
+            printf("\nComponent %" PRIu32, component + 1);
         }
+        print_bias(&top->run, component);
+        printf("\n");
         for (unsigned i = 0; i < top->mode_count; i++) {
             SLC_TRY(print_mode(listing, c, i, err));
         }

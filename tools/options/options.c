@@ -122,8 +122,7 @@ parse_double(const struct option *option, const char *text, void *field, struct 
         return slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' is not a number of 0 or more", option->name,
                         text);
     }
-    /* The limit keeps sums and products of values finite, and rejects numbers that strtod reads as
-     * infinity. */
+    /* Keeps sums and products of values finite, and rejects what strtod reads as infinity. */
     if (number > 1e300) {
         return slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' is out of range: the limit is 1e300",
                         option->name, text);
@@ -362,7 +361,10 @@ store_value(const struct option *option, const char *text, void *values, struct 
     case OPTION_SIZE:
         return parse_size(option, text, field, err);
     case OPTION_DOUBLE:
-        return parse_double(option, text, field, err);
+        *(double *)field = -1.0;
+        return option->automatic && strcmp(text, "auto") == 0
+                   ? SLC_OK
+                   : parse_double(option, text, field, err);
     case OPTION_STRING:
         *(const char **)field = text;
         return option->not_stdout && strcmp(text, "-") == 0

@@ -21,7 +21,7 @@ enum option_kind {
     /* uint64_t from minimum to maximum of the row (maximum 0 means no limit): 2000, 2K, 1.5M, 3G */
     OPTION_U64,
     OPTION_SIZE,         /* uint64_t bytes: 512MiB, 4G, 50% */
-    OPTION_DOUBLE,       /* double, at least 0, finite */
+    OPTION_DOUBLE,       /* double, at least 0, finite; -1 for auto if `automatic` */
     OPTION_STRING,       /* const char *, not empty */
     OPTION_CHOICE,       /* const char *, one of `choices` */
     OPTION_MODES,        /* struct option_modes: 2,3,1, stored as 1,2,0 */
@@ -75,6 +75,7 @@ struct option {
     const char *alias; /* second long name, or NULL */
     char letter;       /* 0: none */
     bool required;
+    bool automatic;       /* OPTION_DOUBLE: the word auto is a value */
     bool not_stdout;      /* OPTION_STRING: "-", which means standard output, is refused */
     const char *value;    /* placeholder of the value in the help, such as "N" */
     const char *fallback; /* default, as a user would type it; NULL: zero */

@@ -314,7 +314,7 @@ void report_factoring(const struct slc_plan *plan,
 
     heading("Factoring");
     printf(KEY "%s, rank %u, at most %u iteration%s, tol %g", "method",
-           slc_cp_algorithm_title(options->algorithm), options->rank, options->iterations,
+           slc_cp_title(options, options->algorithm), options->rank, options->iterations,
            plural(options->iterations), options->tolerance);
     report_regularization(options->terms, order);
     if (options->max_seconds > 0) {
@@ -428,10 +428,20 @@ void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, 
            format_data(&bytes, (double)iteration->bytes_read), iteration->passes,
            iteration->passes == 1 ? "" : "es",
            format_data(&rate, slc_ratio((double)iteration->bytes_read, iteration->seconds)));
-    if (iteration->objective > 0) {
-        printf("     objective = %.10g\n", iteration->objective);
+    if (iteration->objective_name != NULL) {
+        printf("     %s = %.10g", iteration->objective_name, iteration->objective);
+        if (iteration->violation > 0) {
+            printf("  KKT violation = %.3g", iteration->violation);
+        }
+        if (iteration->inner > 0) {
+            printf("  inner iterations = %.2f", iteration->inner);
+        }
+        printf("\n");
     }
-    if (iteration->heldout > 0) {
+    if (iteration->heldout > 0 && iteration->objective_name != NULL) {
+        printf("     held out: RMSE = %.6g  MAE = %.6g  deviance = %.6g\n", iteration->heldout_rmse,
+               iteration->heldout_mae, iteration->heldout_deviance);
+    } else if (iteration->heldout > 0) {
         printf("     held out: RMSE = %.6g\n", iteration->heldout_rmse);
     }
     for (unsigned n = 0; verbose && n < order; n++) {
@@ -467,12 +477,38 @@ static void print_notes(const struct slc_cp_result *result)
     printf("%s", count > 0 ? "\n" : "");
 }
 
+/* Prints the objective of methods that update rows from their nonzeros, the biases, and the
+ * iteration of a model that was kept. */
+static void report_objective(const struct slc_cp_result *result)
+{
+    if (result->loss == SLC_LOSS_LS && result->unlisted == SLC_UNLISTED_ZERO) {
+        return;
+    }
+    printf("Objective: %s %.10g", slc_cp_objective_name(result->loss, result->unlisted),
+           result->objective);
+    if (result->violation > 0) {
+        printf(", KKT violation %.3g", result->violation);
+    }
+    if (result->best_iteration > 0) {
+        printf(", the model of iteration %u, the best for the held-out nonzeros",
+               result->best_iteration);
+    }
+    printf("\n");
+    if (result->biases > 0) {
+        printf("Components %" PRIu32 " to %" PRIu32 " are %sthe mean\n",
+               result->rank - result->biases + 1, result->rank,
+               result->bias_modes != 0 ? "the biases of the modes and " : "");
+    }
+    printf("\n");
+}
+
 void report_fit(const struct slc_cp_result *result)
 {
     struct format_text count;
 
     printf("\nFinal fit: %.8f, stopped by %s after %u iteration%s\n\n", result->fit,
            slc_stop_reason_name(result->reason), result->iterations, plural(result->iterations));
+    report_objective(result);
     if (result->heldout > 0) {
         printf("Held out: %s nonzeros, RMSE %.6g, MAE %.6g; RMSE of a zero model %.6g\n\n",
                format_count(&count, result->heldout), result->heldout_rmse, result->heldout_mae,

@@ -108,7 +108,10 @@ enum slc_status session_plan(struct slc_session *session,
     };
 
     request.beside_bytes = slc_plan_plus(request.beside_bytes, options->beside_bytes);
-
+    if (options->solver != NULL) {
+        SLC_TRY(slc_cp_plan_request(session->store.manifest.order, session->store.manifest.dims,
+                                    options->solver, &request, err));
+    }
     if (!slc_io_parse(options->io, &request.io) ||
         !slc_schedule_parse(options->schedule, &request.schedule) ||
         !slc_pin_parse(options->pin, &request.pin) ||

@@ -41,6 +41,7 @@ struct session_options {
     uint64_t streams;
     /* held-out fraction of the nonzeros, for cpd; no option sets this member directly */
     double holdout;
+    const struct slc_cp_options *solver; /* for cpd: options of the solver; otherwise NULL */
     /* for cpd, set by the constraints (struct slc_plan_request) */
     bool host_rows;
     uint64_t beside_bytes;

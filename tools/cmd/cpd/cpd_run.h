@@ -183,6 +183,10 @@ struct arguments {
     struct option_mode_numbers regularization, l1, smooth, bounds;
     struct option_modes nonnegative, simplex; /* SLC_MAX_ORDER modes: all */
     uint64_t seed;
+    const char *loss, *unlisted, *biases;
+    bool observed;
+    double huber;
+    uint64_t inner;
     const char *init;
     const char *holdout; /* NULL: none */
     uint64_t holdout_seed;

@@ -158,8 +158,7 @@ static json_t *sweep_identity(const struct cpd *cpd)
     const struct slc_sweep_method method = {
         .iterations = args->iterations,
         .tolerance = args->tolerance,
-        .algorithm = cpd->als.algorithm,
-        .terms = cpd->als.terms,
+        .solver = &cpd->als,
         .precision = args->session.precision[1] == '3' ? SLC_F32 : SLC_F64,
         .deterministic = args->session.deterministic,
         .holdout = args->session.holdout,

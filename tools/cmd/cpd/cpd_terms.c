@@ -49,6 +49,28 @@ static enum slc_status read_modes(const struct option_modes *modes,
     return SLC_OK;
 }
 
+/* Sets loss, unlisted cells and biases, and what depends on them. */
+static void set_loss(struct arguments *args, struct slc_cp_options *options)
+{
+    (void)slc_loss_parse(args->loss, &options->loss);
+    (void)slc_unlisted_parse(args->unlisted, &options->unlisted);
+    (void)slc_biases_parse(args->biases, &options->biases);
+    if (args->observed) {
+        options->unlisted = SLC_UNLISTED_UNKNOWN;
+    }
+    options->inner = (unsigned)args->inner;
+    options->huber = args->huber;
+    options->ridge_chosen = options->unlisted == SLC_UNLISTED_UNKNOWN &&
+                            args->regularization.all[0] == 0.0 && args->regularization.modes == 0;
+    if (args->tolerance < 0.0) {
+        args->tolerance =
+            options->loss == SLC_LOSS_POISSON && options->unlisted == SLC_UNLISTED_ZERO
+                ? SLC_CP_VIOLATION
+                : SLC_CP_TOLERANCE;
+    }
+    options->tolerance = args->tolerance;
+}
+
 enum slc_status cpd_terms_set(struct arguments *args,
                               unsigned order,
                               const uint64_t *dims,
@@ -80,9 +102,13 @@ enum slc_status cpd_terms_set(struct arguments *args,
             options->terms[n].high = bounds[1];
         }
     }
+    options->rank = (uint32_t)args->rank;
+    options->holdout = args->session.holdout;
     (void)slc_cp_algorithm_parse(args->method, &options->algorithm);
-    SLC_TRY(slc_cp_choose(options->terms, order, &options->algorithm, err));
-    args->session.host_rows = options->algorithm != SLC_CP_ALS;
+    set_loss(args, options);
+    SLC_TRY(slc_cp_choose_method(options, order, &options->algorithm, err));
+    args->session.host_rows = options->algorithm != SLC_CP_ALS && !slc_cp_needs_nonzeros(options);
+    args->session.solver = options;
     args->session.beside_bytes =
         slc_cp_smooth_bytes(options->terms, order, dims, (uint32_t)args->rank);
     if (args->session.beside_bytes > 0 && strcmp(args->session.passes, "auto") == 0) {
