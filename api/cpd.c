@@ -34,7 +34,11 @@ struct api_cpd_limits api_cpd_limits(const struct sluice_cpd_options *options)
 {
     struct api_cpd_limits limits = {
         .iterations = options->iterations != 0 ? options->iterations : 50,
-        .tolerance = options->tolerance == 0 ? SLC_CP_TOLERANCE : options->tolerance,
+        .tolerance =
+            options->tolerance != 0 ? options->tolerance
+            : options->loss == SLUICE_LOSS_POISSON && options->unlisted == SLUICE_UNLISTED_ZERO
+                ? SLC_CP_VIOLATION
+                : SLC_CP_TOLERANCE,
         .checkpoint_seconds = options->checkpoint_seconds == 0 ? -1 : options->checkpoint_seconds};
 
     if (options->start_only != 0) {
@@ -74,7 +78,11 @@ static struct sluice_iteration public_iteration(const struct slc_cp_iteration *i
                                      .bytes_read = iteration->bytes_read,
                                      .heldout = iteration->heldout,
                                      .heldout_rmse = iteration->heldout_rmse,
-                                     .heldout_mae = iteration->heldout_mae};
+                                     .heldout_mae = iteration->heldout_mae,
+                                     .objective = iteration->objective,
+                                     .violation = iteration->violation,
+                                     .inner = iteration->inner,
+                                     .heldout_deviance = iteration->heldout_deviance};
 
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
         known.singular |= (uint32_t)iteration->singular[n] << n;
@@ -220,13 +228,14 @@ static enum slc_status cpd_request(const struct sluice_cpd_options *options,
     request->beside_bytes =
         slc_cp_holdout_bytes(manifest->order, manifest->nnz, options->holdout,
                              threads != 0 ? threads : slc_team_default_workers());
+    request->host_rows = solver.algorithm != SLC_CP_ALS && !slc_cp_needs_nonzeros(&solver);
+    SLC_TRY(slc_cp_plan_request(manifest->order, manifest->dims, &solver, request, err));
     const uint64_t smooth =
         slc_cp_smooth_bytes(solver.terms, manifest->order, manifest->dims, rank);
     request->beside_bytes = slc_plan_plus(request->beside_bytes, smooth);
     if (smooth > 0 && request->passes == SLC_PASSES_AUTO) {
         request->passes = SLC_PASSES_PLAIN; /* all rows of a mode are solved together */
     }
-    request->host_rows = solver.algorithm != SLC_CP_ALS;
     request->mode_order_set = options->mode_order_count != 0;
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
         request->mode_order[n] = options->mode_order[n];

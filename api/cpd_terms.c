@@ -10,13 +10,23 @@ void api_cpd_fill_terms(const struct sluice_cpd_options *known,
                         unsigned order,
                         struct slc_cp_options *options)
 {
+    const bool unknown = known->unlisted == SLUICE_UNLISTED_UNKNOWN;
+
     options->algorithm = (enum slc_cp_algorithm)known->method;
+    options->loss = (enum slc_loss)known->loss;
+    options->unlisted = (enum slc_unlisted)known->unlisted;
+    options->biases = (enum slc_biases)known->biases;
+    options->inner = known->inner;
+    options->huber = known->huber != 0.0 ? known->huber : 1.0;
+    options->ridge_chosen =
+        unknown && known->regularization == 0.0 && known->regularizations == NULL;
+    options->holdout = known->holdout;
     for (unsigned n = 0; n < order; n++) {
         struct slc_row_terms *terms = &options->terms[n];
 
         terms->nonnegative = (known->nonnegative >> n & 1U) != 0;
         terms->simplex = (known->simplex >> n & 1U) != 0;
-        terms->ridge = known->regularization +
+        terms->ridge = (unknown ? fmax(known->regularization, 0.0) : known->regularization) +
                        (known->regularizations != NULL ? known->regularizations[n] : 0.0);
         terms->l1 = known->l1 != NULL ? known->l1[n] : 0.0;
         terms->smooth = known->smooth != NULL ? known->smooth[n] : 0.0;
@@ -40,12 +50,19 @@ enum slc_status api_cpd_terms(const struct sluice_cpd_options *known,
     if ((known->low == NULL) != (known->high == NULL)) {
         return slc_fail(err, SLC_ERR_USAGE, "only one of low and high is set: set both or none");
     }
-    if (known->method > SLUICE_METHOD_ADMM) {
+    if (known->loss > SLUICE_LOSS_HUBER || known->unlisted > SLUICE_UNLISTED_UNKNOWN ||
+        known->biases > SLUICE_BIASES_ALL) {
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "loss is %u, unlisted %u and biases %u: one of them is no value of its enum",
+            known->loss, known->unlisted, known->biases);
+    }
+    if (known->method > SLUICE_METHOD_NEWTON) {
         return slc_fail(err, SLC_ERR_USAGE, "method is %u, which is no enum sluice_method",
                         known->method);
     }
     api_cpd_fill_terms(known, order, options);
-    return slc_cp_choose(options->terms, order, &options->algorithm, err);
+    return slc_cp_choose_method(options, order, &options->algorithm, err);
 }
 
 /* Returns the numbers of the modes that are not 0 in the form [MODE=]X of an option: a number if
@@ -107,7 +124,7 @@ static json_t *modes_json(uint32_t modes, unsigned order)
 
 void api_cpd_terms_json(json_t *object, const struct sluice_cpd_options *known, unsigned order)
 {
-    struct slc_cp_options solver = {.rank = 1};
+    struct slc_cp_options solver = {.rank = 1}; /* the rank does not matter here */
     double ridge[SLC_MAX_ORDER], l1[SLC_MAX_ORDER], smooth[SLC_MAX_ORDER];
 
     api_cpd_fill_terms(known, order, &solver);
@@ -126,4 +143,12 @@ void api_cpd_terms_json(json_t *object, const struct sluice_cpd_options *known, 
     slc_json_set(object, "smooth", mode_numbers(smooth, order));
     slc_json_set(object, "reg", mode_numbers(ridge, order));
     slc_json_set(object, "bounds", bounds_json(solver.terms, order));
+    if (slc_cp_needs_nonzeros(&solver)) {
+        slc_json_set_text(object, "loss", slc_loss_name(solver.loss));
+        slc_json_set_text(object, "unlisted", slc_unlisted_name(solver.unlisted));
+        slc_json_set_text(object, "biases", slc_biases_name(solver.biases));
+        slc_json_set(object, "inner",
+                     json_integer(solver.inner != 0 ? solver.inner : SLC_CP_INNER));
+        slc_json_set_real(object, "huber", solver.huber);
+    }
 }

@@ -232,7 +232,11 @@ enum sluice_status sluice_model_get_info(const struct sluice_model *model,
                                       .heldout_rmse = result->heldout_rmse,
                                       .heldout_mae = result->heldout_mae,
                                       .heldout_norm = result->heldout_norm,
-                                      .device_nnz = result->gpu.nnz};
+                                      .device_nnz = result->gpu.nnz,
+                                      .biases = result->biases,
+                                      .bias_modes = result->bias_modes,
+                                      .objective = result->objective,
+                                      .violation = result->violation};
 
     if (result->reason == SLC_STOP_TIME || result->reason == SLC_STOP_SIGNAL) {
         known.resume_iteration = result->resume_iteration;

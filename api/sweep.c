@@ -54,18 +54,19 @@ read_options(struct sweep *sweep, const struct sluice_sweep_options *options, st
 
 static struct sluice_sweep_run public_run(const struct slc_sweep_run *run)
 {
-    struct sluice_sweep_run known = {.struct_bytes = sizeof known,
-                                     .rank = run->rank,
-                                     .iterations = run->iterations,
-                                     .seed = run->seed,
-                                     .fit = run->fit,
-                                     .seconds = run->seconds,
-                                     .heldout_rmse = run->heldout_rmse,
-                                     .match = run->match,
-                                     .stop_reason = strcmp(run->reason, "tol") == 0
-                                                        ? SLUICE_STOP_TOLERANCE
-                                                        : SLUICE_STOP_ITERATIONS,
-                                     .kept = run->kept};
+    struct sluice_sweep_run known = {
+        .struct_bytes = sizeof known,
+        .rank = run->rank,
+        .iterations = run->iterations,
+        .seed = run->seed,
+        .fit = run->fit,
+        .seconds = run->seconds,
+        .heldout_rmse = run->heldout_rmse,
+        .match = run->match,
+        .stop_reason = strcmp(run->reason, "tol") == 0       ? SLUICE_STOP_TOLERANCE
+                       : strcmp(run->reason, "holdout") == 0 ? SLUICE_STOP_HOLDOUT
+                                                             : SLUICE_STOP_ITERATIONS,
+        .kept = run->kept};
 
     (void)slc_sweep_folder_name(known.folder, run->rank, run->seed);
     return known;
@@ -84,8 +85,7 @@ prepare(void *context, uint32_t rank, json_t **identity, struct slc_error *err)
     const struct slc_sweep_method method = {
         .iterations = limits.iterations,
         .tolerance = limits.tolerance,
-        .algorithm = solver.algorithm,
-        .terms = solver.terms,
+        .solver = &solver,
         .precision = compute->precision != 0 ? (enum slc_value_type)compute->precision : SLC_F64,
         .deterministic = compute->deterministic != 0,
         .holdout = sweep->cpd.holdout,
@@ -165,6 +165,7 @@ static int make_run(void *context, struct slc_sweep_job *job)
         break;
     case SLC_STOP_TOLERANCE:
     case SLC_STOP_ITERATIONS:
+    case SLC_STOP_HOLDOUT:
         status = keep_run(model, job, &sweep->fault);
         break;
     }

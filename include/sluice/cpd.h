@@ -23,6 +23,13 @@ struct sluice_iteration {
      * no nonzeros are held out, or if an earlier run computed the iteration. */
     uint64_t heldout;
     double heldout_rmse, heldout_mae;
+    /* With penalties, what the method minimizes. With the loss poisson, the log-likelihood without
+     * the terms log x!. For completion, the root mean square error on the listed cells that are not
+     * held out (loss ls), or the sum of the loss over these cells. Otherwise 0. */
+    double objective;
+    double violation;        /* poisson: violation of the KKT conditions before the updates */
+    double inner;            /* mean number of inner iterations of a row, or 0 */
+    double heldout_deviance; /* mean deviance of the held-out nonzeros */
 };
 
 /* A checkpoint that was written, or from which a run resumes. */
@@ -40,10 +47,39 @@ struct sluice_checkpoint {
 
 /* Algorithms. */
 enum sluice_method {
-    SLUICE_METHOD_AUTO, /* the first of the following that fits the constraints */
-    SLUICE_METHOD_ALS,  /* alternating least squares: only regularization */
-    SLUICE_METHOD_HALS, /* coordinate descent: all constraints except simplex and smooth */
-    SLUICE_METHOD_ADMM  /* alternating direction method of multipliers: all constraints */
+    SLUICE_METHOD_AUTO,  /* the first of the following that fits the constraints */
+    SLUICE_METHOD_ALS,   /* alternating least squares: only regularization */
+    SLUICE_METHOD_HALS,  /* coordinate descent: all constraints except simplex and smooth */
+    SLUICE_METHOD_ADMM,  /* alternating direction method of multipliers: all constraints */
+    SLUICE_METHOD_MU,    /* poisson: multiplicative updates */
+    SLUICE_METHOD_PDNR,  /* poisson: projected damped Newton steps */
+    SLUICE_METHOD_CCD,   /* completion: cyclic coordinate descent */
+    SLUICE_METHOD_NEWTON /* completion: damped Newton steps, for every loss */
+};
+
+/* What a decomposition minimizes: the sum over cells of the loss of the value x and the model m. */
+enum sluice_loss {
+    SLUICE_LOSS_LS,      /* (x - m)^2 */
+    SLUICE_LOSS_POISSON, /* m - x log m: counts; the model has no negative numbers */
+    /* Only for completion: */
+    SLUICE_LOSS_BERNOULLI, /* log(1 + e^m) - x m: 0 and 1; m is the log-odds of 1 */
+    SLUICE_LOSS_GAMMA,     /* x / m + log m: values above 0; the model has no negative numbers */
+    SLUICE_LOSS_HUBER      /* (x - m)^2 up to |x - m| = huber, then linear */
+};
+
+/* Meaning of the cells that a store does not list. */
+enum sluice_unlisted {
+    SLUICE_UNLISTED_ZERO,
+    SLUICE_UNLISTED_UNKNOWN /* completion: only listed cells count */
+};
+
+/* Additional components of a completion, after the others: the bias of mode n has one number per
+ * row in mode n, and equal numbers in the other modes; the mean is one more component. */
+enum sluice_biases {
+    SLUICE_BIASES_AUTO, /* all for completion, unless the model has no negative numbers */
+    SLUICE_BIASES_NONE,
+    SLUICE_BIASES_MEAN,
+    SLUICE_BIASES_ALL /* one bias per mode, then the mean */
 };
 
 struct sluice_cpd_options {
@@ -52,8 +88,9 @@ struct sluice_cpd_options {
     struct sluice_compute_options compute;
     uint32_t iterations; /* maximum number of iterations; 0 means 50 */
     uint32_t start_only; /* if not 0, no iterations run, and the model is the start */
-    /* the run stops after three consecutive iterations that change the fit by less than this number
-     * times the smaller of the fit and 1 - fit; 0 means 1e-5; negative means never */
+    /* The run stops after three consecutive iterations that change the fit by less than this number
+     * times the smaller of the fit and 1 - fit; 0 means 1e-5; negative means never. With the loss
+     * poisson, it stops when the violation is at most this number; 0 means 1e-4. */
     double tolerance;
     /* time limit, checked between passes or their parts, and while replicas are made; 0 means no
      * limit */
@@ -102,6 +139,11 @@ struct sluice_cpd_options {
     /* Bounds of the numbers of the factors, -INFINITY and INFINITY if there is none. With a bound,
      * the columns of a factor are not normalized. Both must be set, or both NULL. */
     const double *low, *high;
+    uint32_t loss;     /* enum sluice_loss */
+    uint32_t unlisted; /* enum sluice_unlisted */
+    uint32_t biases;   /* enum sluice_biases */
+    uint32_t inner;    /* most inner iterations of a row; 0 means 10 */
+    double huber;      /* where the loss huber becomes linear; 0 means 1 */
 };
 
 /* Plans the memory and reads of sluice_cpd with the same arguments. Nothing is computed.

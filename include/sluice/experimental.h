@@ -278,7 +278,7 @@ struct sluice_sweep_run {
     double heldout_rmse;
     /* factor match score with the best run of the same rank; NaN before the comparison */
     double match;
-    enum sluice_stop_reason stop_reason; /* SLUICE_STOP_TOLERANCE or SLUICE_STOP_ITERATIONS */
+    enum sluice_stop_reason stop_reason; /* SLUICE_STOP_TOLERANCE, _ITERATIONS or _HOLDOUT */
     uint32_t kept;                       /* if not 0, the factors of the run are in `folder` */
     /* folder of the run, relative to the folder of the sweep */
     char folder[48];

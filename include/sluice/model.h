@@ -50,7 +50,8 @@ enum sluice_stop_reason {
     SLUICE_STOP_TOLERANCE,
     SLUICE_STOP_ITERATIONS,
     SLUICE_STOP_TIME,
-    SLUICE_STOP_REQUEST /* stopped by run.stop or a callback */
+    SLUICE_STOP_REQUEST, /* stopped by run.stop or a callback */
+    SLUICE_STOP_HOLDOUT  /* a completion whose error on held-out nonzeros no longer improved */
 };
 
 struct sluice_model_info {
@@ -78,6 +79,10 @@ struct sluice_model_info {
     uint64_t heldout;
     double heldout_rmse, heldout_mae, heldout_norm;
     uint64_t device_nnz; /* nonzeros that GPUs multiplied, in all passes */
+    /* The last components, `biases` of them, are biases: of mode n, in ascending order, for each
+     * bit n of bias_modes, then the mean (enum sluice_biases). */
+    uint32_t biases, bias_modes;
+    double objective, violation; /* of struct sluice_iteration, of the model */
 };
 
 /* Describes a model and the run that made it. Errors: SLUICE_ERR_USAGE for a wrong struct_bytes.
