@@ -20,7 +20,7 @@ from ._options import FORMATS, MODELS, ORDERS, choose, index_base as first_index
 from ._stored import Stored
 from ._views import plot_result, result_html
 
-STOPS = ("tol", "iterations", "time", "stopped")
+STOPS = ("tol", "iterations", "time", "stopped", "holdout")
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,8 @@ class Iteration:
     A completed iteration; the first iteration has number 1.
 
     `rmse` and `mae` are the errors of the model on held-out nonzeros; None without a hold-out.
+    `objective` is as in Result; `violation` is that of the KKT conditions before the updates, with
+    the loss "poisson"; `inner` is the mean number of inner iterations of a row.
 
     >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
     >>> seen = []
@@ -129,12 +131,16 @@ class Iteration:
     singular: Tuple[int, ...]
     rmse: Optional[float] = None
     mae: Optional[float] = None
+    objective: Optional[float] = None
+    violation: Optional[float] = None
+    inner: Optional[float] = None
 
     @classmethod
     def _of(cls, given: Any) -> "Iteration":
         modes = tuple(n for n in range(c.MAX_ORDER) if given.singular >> n & 1)
         errors = (given.heldout_rmse, given.heldout_mae) if given.heldout > 0 else (None, None)
-        return cls(given.iteration, given.fit, given.delta, given.seconds, given.bytes_read, modes, *errors)
+        solver = (given.objective, given.violation, given.inner) if given.inner > 0 else (given.objective or None,)
+        return cls(given.iteration, given.fit, given.delta, given.seconds, given.bytes_read, modes, *errors, *solver)
 
 
 @dataclass(frozen=True)
@@ -166,7 +172,12 @@ class Result:
     fit                1 - ||X - M|| / ||X||; NaN for a result that was loaded without a run.json
     fits               fits of all iterations, including those of earlier runs that were resumed
     iterations         number of completed iterations
-    stop               why the run ended: "tol", "iterations", "time" or "stopped"
+    stop               why the run ended: "tol", "iterations", "time", "stopped", or "holdout" if the
+                       error on held-out nonzeros no longer improved
+    biases             the last components: for each, the mode whose bias it is, or "mean"
+    objective          with the loss "poisson" the log-likelihood without the terms log x!; of a
+                       completion the root mean square error on the listed cells, or the sum of
+                       another loss; otherwise None
     resume             (iteration, mode) at which the same call resumes, or None; the first iteration
                        is 1, the first mode is 0
     seconds            run time, including that of earlier runs that were resumed
@@ -206,6 +217,9 @@ class Result:
         self.norm: float = report.norm
         self.holdout: Optional[Holdout] = Holdout(report.heldout, report.heldout_rmse, report.heldout_mae,
                                                   report.heldout_norm) if report.heldout > 0 else None
+        modes: List[Any] = [n for n in range(report.order) if report.bias_modes >> n & 1]
+        self.biases: List[Any] = modes + ["mean"] * (report.biases - len(modes))
+        self.objective: Optional[float] = report.objective if report.objective != 0 else None
         self.mode_order: Tuple[int, ...] = tuple(report.mode_order[:report.order])
         self.folder = folder
         self.store = store
@@ -301,7 +315,7 @@ class Result:
         >>> r.complete
         True
         """
-        return self.stop in ("tol", "iterations")
+        return self.stop in ("tol", "iterations", "holdout")
 
     def __repr__(self) -> str:
         return f"<sluice.Result of {self._summary()}>"

@@ -216,7 +216,8 @@ class TtmReport(Structure):
 
 class Iteration(Structure):
     _fields_ = [("iteration", U32), ("singular", U32), ("fit", F64), ("delta", F64), ("seconds", F64),
-                ("bytes_read", U64), ("heldout", U64), ("heldout_rmse", F64), ("heldout_mae", F64)]
+                ("bytes_read", U64), ("heldout", U64), ("heldout_rmse", F64), ("heldout_mae", F64),
+                ("objective", F64), ("violation", F64), ("inner", F64), ("heldout_deviance", F64)]
 
 
 class Checkpoint(Structure):
@@ -237,7 +238,8 @@ class CpdOptions(Structure):
                 ("method", U32), ("nonnegative", U32), ("simplex", U32), ("reserved", U32),
                 ("l1", POINTER(F64)), ("regularizations", POINTER(F64)),
                 ("smooth", POINTER(F64)),
-                ("low", POINTER(F64)), ("high", POINTER(F64))]
+                ("low", POINTER(F64)), ("high", POINTER(F64)),
+                ("loss", U32), ("unlisted", U32), ("biases", U32), ("inner", U32), ("huber", F64)]
 
 
 class ModelInfo(Structure):
@@ -246,7 +248,7 @@ class ModelInfo(Structure):
                 ("resume_iteration", U32), ("resume_mode", U32), ("resumes", U64), ("checkpoints", U64), ("seconds", F64),
                 ("mttkrp_seconds", F64), ("solve_seconds", F64), ("fit_seconds", F64), ("checkpoint_seconds", F64),
                 ("bytes_read", U64), ("heldout", U64), ("heldout_rmse", F64), ("heldout_mae", F64), ("heldout_norm", F64),
-                ("device_nnz", U64)]
+                ("device_nnz", U64), ("biases", U32), ("bias_modes", U32), ("objective", F64), ("violation", F64)]
 
 
 class PredictOptions(Structure):

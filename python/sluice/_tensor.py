@@ -15,7 +15,7 @@ from ._errors import InputError, Interrupted, UsageError
 from ._interop import model_of
 from ._library import LIB, Progress, Run, call, options, pointer
 from ._numpy import np
-from ._options import (CODECS, CONSISTENCIES, METHODS, RELABELS, Device, Fibers, PathLike, choose, compute, plain,
+from ._options import (BIASES, CODECS, CONSISTENCIES, LOSSES, METHODS, RELABELS, Device, Fibers, PathLike, choose, compute, plain,
                        set_fibers, set_sort_limits)
 from ._result import Iteration, Result, load_result, save
 from ._stored import Stored
@@ -217,9 +217,10 @@ class Tensor(Stored):
         return tuple(np.load(os.path.join(os.fsdecode(output), name), mmap_mode="r")
                      for name in ("coords.npy", "rows.npy"))  # type: ignore[return-value]
 
-    def cpd(self, rank: int, iters: int = 50, seed: int = 0, *, tol: float = 1e-5, max_seconds: float = 0,
-            reg: PerMode = 0, method: str = "auto", nonnegative: Modes = False, simplex: Modes = False,
-            l1: PerMode = 0, smooth: PerMode = 0, bounds: Any = None, init: Any = None,
+    def cpd(self, rank: int, iters: int = 50, seed: int = 0, *, loss: str = "ls", observed: bool = False,
+            biases: str = "auto", tol: Optional[float] = None, max_seconds: float = 0,
+            reg: PerMode = 0, inner: int = 10, huber: float = 1, method: str = "auto", nonnegative: Modes = False,
+            simplex: Modes = False, l1: PerMode = 0, smooth: PerMode = 0, bounds: Any = None, init: Any = None,
             mode_order: Optional[Sequence[int]] = None, callback: Optional[Callable[[Iteration], Any]] = None,
             output: Optional[PathLike] = None, checkpoint: Optional[PathLike] = None,
             checkpoint_interval: Optional[float] = None, restart: bool = False, memory: Any = None, threads: int = 0,
@@ -229,11 +230,23 @@ class Tensor(Stored):
             holdout: float = 0, holdout_seed: int = 0, pin: str = "auto", schedule: str = "auto", cache: bool = True,
             io_limit: Any = None, progress: Optional[Progress] = None) -> Result:
         """
-        Computes a CP decomposition by alternating least squares, or with constraints by other
-        methods.
+        Computes a CP decomposition by alternating least squares, or with constraints or another
+        loss by other methods.
 
+        loss         what the model minimizes: "ls" (squared errors), "poisson" (counts; the model
+                     has no negative numbers) or, with `observed`, also "bernoulli" (0 and 1; the
+                     model is the log-odds), "gamma" (values above 0) or "huber" (linear for
+                     residuals above `huber`)
+        observed     True: only the cells that the store lists count, the others are unknown (a
+                     completion, as for ratings); False: the others are 0
+        biases       with `observed`, components for the mean and for each row of each mode: "all",
+                     "mean", "none" or "auto" (all, or none if the model has no negative numbers).
+                     They are the last components, after the `rank` others
+        inner        maximum number of inner iterations of a row, for "mu", "pdnr", "ccd" and
+                     "newton"
         method       algorithm: "als" (no constraints), "hals" (all except simplex and smooth),
-                     "admm" (all) or "auto" (the first that fits)
+                     "admm" (all), "mu" or "pdnr" (poisson), "als", "ccd" or "newton" (with
+                     `observed`) or "auto" (the first that fits)
         nonnegative  True, or the modes whose factors have no negative numbers
         simplex      True, or the modes with rows on the simplex (no negative numbers, sum 1). The
                      columns of these factors are not normalized
@@ -242,7 +255,8 @@ class Tensor(Stored):
         smooth       penalty: smooth times the sum of the squared differences of consecutive rows, for
                      modes such as a time; one number or a dict
         reg          number that is added to the diagonal of the matrix with which a mode is solved; one
-                     number for all modes, or a dict
+                     number for all modes, or a dict. With `observed`, 0 means a number that
+                     follows the error of the model
         bounds       pair of bounds of the numbers of all factors, or a dict with a pair for each mode.
                      The columns of a factor with bounds are not normalized
         init         initial factors: a folder with mode-1.npy, .., a .mat or .ktensor file that
@@ -251,7 +265,9 @@ class Tensor(Stored):
                      determines. If modes have grown since the model was computed, new rows start
                      random
         tol          the run stops after three consecutive iterations that change the fit by less
-                     than `tol` times the smaller of the fit and 1 - fit; 0: never
+                     than `tol` times the smaller of the fit and 1 - fit; with the loss "poisson",
+                     when the KKT violation is at most `tol`; 0: never; None: 1e-5, or 1e-4 for
+                     "poisson"
         callback     called with an Iteration after each iteration; the run stops if it returns True
         output       folder to which a complete run writes mode-1.npy, .. and lambda.npy; the factors
                      of the result are then memory-mapped from these files
@@ -279,6 +295,7 @@ class Tensor(Stored):
         known.seed = seed
         function("callback", callback)
         known.max_seconds, known.restart = max_seconds, restart
+        self._loss(known, loss, observed, biases, inner, huber)
         self._constraints(known, method, nonnegative, simplex, l1, smooth, reg, bounds)
         known.holdout, known.holdout_seed = holdout, holdout_seed
         self._order(known, mode_order)
@@ -294,10 +311,18 @@ class Tensor(Stored):
             return self._cpd(run, rank, known, callback, output, kept)
 
     @staticmethod
-    def _limits(known: c.CpdOptions, iters: int, tol: float) -> None:
+    def _limits(known: c.CpdOptions, iters: int, tol: Optional[float]) -> None:
         """Sets the stopping criteria; in the C interface, zero means the default."""
         known.iterations = iters
-        known.start_only, known.tolerance = known.iterations == 0, real("tol", tol, 0) or -1
+        known.start_only = known.iterations == 0
+        known.tolerance = 0 if tol is None else real("tol", tol, 0) or -1
+
+    @staticmethod
+    def _loss(known: c.CpdOptions, loss: str, observed: bool, biases: str, inner: int, huber: float) -> None:
+        """Sets loss, unlisted cells and biases."""
+        known.loss, known.unlisted = choose("loss", LOSSES, loss), int(bool(observed))
+        known.biases = choose("biases", BIASES, biases)
+        known.inner, known.huber = inner, real("huber", huber, 0)
 
     def _per_mode(self, name: str, value: Any, rest: float) -> List[float]:
         """Returns a number for each mode: `value`, or its items if it is a dict."""
@@ -404,8 +429,10 @@ class Tensor(Stored):
             LIB.sluice_model_destroy(model)
 
     def sweep(self, ranks: Sequence[int], runs: int = 1, *, output: Optional[PathLike] = None, iters: int = 50,
-              seed: int = 0, tol: float = 1e-5, reg: PerMode = 0, method: str = "auto",
-              nonnegative: Modes = False, simplex: Modes = False, l1: PerMode = 0, smooth: PerMode = 0, bounds: Any = None, holdout: float = 0, holdout_seed: int = 0,
+              seed: int = 0, loss: str = "ls", observed: bool = False, biases: str = "auto",
+              tol: Optional[float] = None, reg: PerMode = 0, inner: int = 10, huber: float = 1,
+              method: str = "auto", nonnegative: Modes = False, simplex: Modes = False, l1: PerMode = 0,
+              smooth: PerMode = 0, bounds: Any = None, holdout: float = 0, holdout_seed: int = 0,
               keep_all: bool = False, consistency: str = "auto", restart: bool = False, max_seconds: float = 0,
               callback: Optional[Callable[[SweepRun], Any]] = None, memory: Any = None, threads: int = 0,
               precision: str = "f64", io: str = "auto", deterministic: bool = False, device: str = "cpu",
@@ -441,6 +468,7 @@ class Tensor(Stored):
                 passes=passes, pin=pin, schedule=schedule, cache=cache, io_limit=io_limit)
         self._order(each, mode_order)
         self._limits(each, iters, tol)
+        self._loss(each, loss, observed, biases, inner, huber)
         self._constraints(each, method, nonnegative, simplex, l1, smooth, reg, bounds)
         each.holdout, each.holdout_seed = holdout, holdout_seed
         known = options(c.SweepOptions)
