@@ -436,6 +436,9 @@ static void parse_origin(struct parser *parser, const json_t *root, struct slc_s
              sizeof origin->duplicate_policy);
     get_text(parser, object, "writer", origin->writer, sizeof origin->writer);
     origin->keeps_zeros = json_is_true(json_object_get(object, "keep_zeros"));
+    if (json_object_get(object, "keep_zeros") != NULL && !origin->keeps_zeros) {
+        set_member_error(parser, "keep_zeros", "true or missing");
+    }
     if (json_object_get(object, "table") != NULL) {
         get_text(parser, object, "table", origin->table, sizeof origin->table);
     }
