@@ -11,6 +11,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 import binary_forms as forms  # noqa: E402
+import forged  # noqa: E402
 import slc_format as f  # noqa: E402
 from tap import check, run, sluice  # noqa: E402
 from test_binary import as_text, converted, goes_on, write  # noqa: E402
@@ -177,6 +178,43 @@ def computations(folder):
     check("Held out" in out, out)
 
 
+def ratings(folder):
+    """The summary of cpd states how it treats cells that are not listed if the values look like
+    ratings, and only then."""
+    random = np.random.default_rng(6)
+    dims, nnz = (60, 80, 9), 3000
+    coords = np.array(np.unravel_index(random.choice(60 * 80, nnz, replace=False), dims[:2]) + (random.integers(0, 9, nnz),))
+    stars = random.choice(5, nnz, p=(0.05, 0.1, 0.25, 0.35, 0.25)) + 1.0
+    counts = np.minimum(random.geometric(0.6, nnz), 8).astype(float)
+    repeated = np.concatenate((coords, coords), axis=1)
+    with_zeros = np.where(random.random(nnz) < 0.1, 0, stars)
+    cases = {"stars": (coords, stars, (), True), "half stars": (coords, stars - 0.5, (), True),
+             "of two modes": (coords[:2], stars, ("--dims", "100x200"), True), "with zeros": (coords, with_zeros, (KEEP,), True),
+             "counts": (coords, counts, (), False), "ones": (coords, np.ones(nnz), (), False),
+             "measured": (coords, stars + 0.1, (), False), "large": (coords, stars * 4, (), False),
+             "negative": (coords, stars - 3, (), False), "dense": (coords[:2], stars, (), False),
+             "summed": (repeated, np.concatenate((stars, stars)), (), False),
+             "transformed": (coords, stars, ("--transform", "scale=0.5"), False), "all": (coords, np.arange(nnz) % 17 + 1.0, (), False)}
+    store, run_of = os.path.join(folder, "r.slc"), os.path.join(folder, "r.run")
+    for name, (where, values, more, want) in cases.items():
+        path = write(os.path.join(folder, "r.tns"), forms.tns(where, values))
+        sluice("convert", path, store, "-q", "-f", "--index-base", 1, *more)
+        out = sluice("cpd", store, "-r", 2, "-i", 1, "-o", run_of + name.replace(" ", "-"))[0]
+        check(("look like ratings" in out) is want and ("counts cells that are not listed as zeros" in out) is want, f"{name}: {out}")
+        with open(os.path.join(run_of + name.replace(" ", "-"), "run.json"), encoding="utf-8") as file:
+            check(json.load(file)["tensor"]["looks_like_ratings"] is want, name)
+    # A store of an older version has no statistics.
+    sluice("convert", write(os.path.join(folder, "r.tns"), forms.tns(coords, stars)), store, "-q", "-f", "--index-base", 1)
+    check("look like ratings" in sluice("cpd", store, "-r", 2, "-i", 1, "--nowrite")[0], "no note")
+    manifest = f.read_manifest(store)
+    del manifest["values"]
+    forged.write_manifest(os.path.join(store, "tensor.json"), json.dumps(manifest, separators=(",", ":")).encode())
+    check("look like ratings" not in sluice("cpd", store, "-r", 2, "-i", 1, "--nowrite")[0], "a note")
+    info = json.loads(sluice("info", store, "--json")[0])
+    check(info["values"] is None, info)
+    sluice("check", store)
+
+
 if __name__ == "__main__":
     run([
         ("policies, codecs and types", policies),
@@ -184,4 +222,5 @@ if __name__ == "__main__":
         ("dense inputs", dense),
         ("stores from stores, exports, appends", life),
         ("computations", computations),
+        ("ratings", ratings),
     ])
