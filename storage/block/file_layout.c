@@ -33,9 +33,9 @@ void slc_header_encode(struct slc_file_header *header, uint8_t *page)
     slc_store_u16(page + SLC_HEADER_MAJOR, SLC_FORMAT_MAJOR);
     slc_store_u16(page + SLC_HEADER_MINOR, SLC_FORMAT_MINOR);
     slc_store_u32(page + SLC_HEADER_OWN_BYTES, SLC_HEADER_BYTES);
-    slc_store_u64(page + SLC_HEADER_RESERVED_BITS,
-                  info->relabelled_modes | (own_sum ? 0 : SLC_CONTENT_RUN_BIT) |
-                      (info->has_zeros ? SLC_ZEROS_BIT : 0));
+    slc_store_u64(page + SLC_HEADER_RESERVED_BITS, info->relabelled_modes |
+                                                       (own_sum ? 0 : SLC_CONTENT_RUN_BIT) |
+                                                       (info->has_zeros ? SLC_ZEROS_BIT : 0));
     page[SLC_HEADER_LAYOUT] = (uint8_t)info->layout;
     page[SLC_HEADER_LAYOUT_MODE] = (uint8_t)info->layout_mode;
     page[SLC_HEADER_VALUE_TYPE] = (uint8_t)info->value_type;

@@ -146,8 +146,8 @@ static void store_stats(const struct slc_value_stats *stats, uint8_t *record)
 
 static void load_stats(const uint8_t *record, struct slc_value_stats *stats)
 {
-    stats->distinct = (unsigned)slc_min_u64(slc_load_u64(record + RECORD_DISTINCT),
-                                            SLC_DISTINCT_MAX + 1);
+    stats->distinct =
+        (unsigned)slc_min_u64(slc_load_u64(record + RECORD_DISTINCT), SLC_DISTINCT_MAX + 1);
     stats->zeros = slc_load_u64(record + RECORD_ZEROS);
     stats->low = slc_load_f64(record + RECORD_LOW);
     stats->high = slc_load_f64(record + RECORD_HIGH);
@@ -229,10 +229,9 @@ enum slc_status slc_journal_add(struct slc_journal *journal,
     slc_store_u64(at + RECORD_COORDINATES, record->coordinate_bytes);
     slc_store_u64(at + RECORD_LAST_KEY, (uint64_t)record->last_key);
     slc_store_u64(at + RECORD_LAST_KEY + 8, (uint64_t)(record->last_key >> 64));
-    slc_store_u64(at + RECORD_FLAGS,
-                  (record->all_f32 ? FLAG_ALL_F32 : 0) |
-                      (record->completes ? FLAG_COMPLETES : 0) |
-                      (record->values.integers ? FLAG_INTEGERS : 0));
+    slc_store_u64(at + RECORD_FLAGS, (record->all_f32 ? FLAG_ALL_F32 : 0) |
+                                         (record->completes ? FLAG_COMPLETES : 0) |
+                                         (record->values.integers ? FLAG_INTEGERS : 0));
     store_stats(&record->values, at);
     slc_index_entry_encode(&record->entry, journal->order, at + RECORD_ENTRY);
     journal->hash = slc_hash64(at, bytes - 8);

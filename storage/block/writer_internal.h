@@ -20,10 +20,10 @@ struct slc_journal_record {
     struct slc_block_entry entry;
     uint64_t coordinate_bytes; /* bytes of coordinates in this block and all previous blocks */
     slc_u128 last_key;
-    bool all_f32;   /* this block and all previous blocks only have f32 values */
+    bool all_f32;                  /* this block and all previous blocks only have f32 values */
     struct slc_value_stats values; /* of this block and all previous blocks */
-    bool completes; /* this is the last block of its partition */
-    uint64_t hash;  /* hash of this record; the next record repeats it */
+    bool completes;                /* this is the last block of its partition */
+    uint64_t hash;                 /* hash of this record; the next record repeats it */
 };
 
 /* Identity of a build; a journal with another identity is not used. */

@@ -446,8 +446,7 @@ AVX512 bool slc_avx512_integers(const struct slc_patched_view *above,
         return slc_loop_integers(above, slc_avx512_unpack, group, groups, low, zeros, values);
     }
     return make_groups(&maker, MAKE_REALS, above, group, groups, (unsigned char *)values) &&
-           (zeros ||
-            (maker.zeros | _mm512_testn_epi32_mask(maker.nearest, maker.nearest)) == 0);
+           (zeros || (maker.zeros | _mm512_testn_epi32_mask(maker.nearest, maker.nearest)) == 0);
 }
 
 #endif

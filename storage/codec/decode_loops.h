@@ -215,8 +215,7 @@ SLC_LOOP bool slc_loop_lookup(const uint8_t *packed,
     return true;
 }
 
-SLC_LOOP bool
-slc_loop_plain(const uint8_t *bytes, uint32_t count, bool zeros, double *values)
+SLC_LOOP bool slc_loop_plain(const uint8_t *bytes, uint32_t count, bool zeros, double *values)
 {
     const uint64_t zero_fault = zeros ? 0 : UINT64_MAX;
     uint64_t faults = 0;

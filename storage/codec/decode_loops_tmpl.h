@@ -58,8 +58,7 @@ LOOP_TARGET static bool loop_lookup(const uint8_t *packed,
     return slc_loop_lookup(packed, LOOP_UNPACK, width, count, dictionary, entries, values);
 }
 
-LOOP_TARGET static bool
-loop_plain(const uint8_t *bytes, uint32_t count, bool zeros, double *values)
+LOOP_TARGET static bool loop_plain(const uint8_t *bytes, uint32_t count, bool zeros, double *values)
 {
     return slc_loop_plain(bytes, count, zeros, values);
 }

@@ -131,8 +131,8 @@ struct slc_decode_ops {
                  uint64_t *keys);
 
     /* Stores the values of whole groups plus `low` as f64. Returns false like `keys`, and also if a
-     * sum is 0, unless `zeros`. Needs an all_short sequence with bits_max at most 52, and low an integer in
-     * -2^53 .. 2^52, so that every step is exact. */
+     * sum is 0, unless `zeros`. Needs an all_short sequence with bits_max at most 52, and low an
+     * integer in -2^53 .. 2^52, so that every step is exact. */
     bool (*integers)(const struct slc_patched_view *above,
                      uint32_t group,
                      uint32_t groups,

@@ -1,7 +1,8 @@
 /* Decodes the values of a tile in any value form (docs/FORMAT.md, section 7.1) to f64 or f32.
  *
  * In every value form, stored values are checked to be finite and, unless the file may have zeros,
- * not zero; values are rounded to f32 only after this check. Cost: one or two cycles per nonzero. */
+ * not zero. Values are rounded to f32 only after this check. Cost: one or two cycles per
+ * nonzero. */
 #include "storage/codec/decode_internal.h"
 
 #include <string.h>
@@ -39,9 +40,8 @@ check_section(const uint8_t *section, uint64_t used, uint64_t bytes, struct slc_
     return true;
 }
 
-static bool check_constant(const struct slc_decoder *decoder,
-                           const uint8_t *section,
-                           struct slc_damage *damage)
+static bool
+check_constant(const struct slc_decoder *decoder, const uint8_t *section, struct slc_damage *damage)
 {
     if (!is_sound_f64(decoder, slc_load_f64(section))) {
         return slc_damage_set(damage, section, "the bit pattern of a value", slc_load_u64(section),

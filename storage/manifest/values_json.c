@@ -5,9 +5,9 @@
 
 json_t *slc_values_to_json(const struct slc_value_stats *stats)
 {
-    json_t *object = json_pack("{s:f, s:f, s:b, s:I}", "minimum", stats->low, "maximum",
-                               stats->high, "integers", (int)stats->integers, "zeros",
-                               (json_int_t)stats->zeros);
+    json_t *object =
+        json_pack("{s:f, s:f, s:b, s:I}", "minimum", stats->low, "maximum", stats->high, "integers",
+                  (int)stats->integers, "zeros", (json_int_t)stats->zeros);
     json_t *list = stats->distinct <= SLC_DISTINCT_MAX ? json_array() : NULL;
     bool ok = object != NULL;
 
@@ -60,6 +60,7 @@ bool slc_values_from_json(const json_t *object, uint64_t nnz, struct slc_value_s
     stats->zeros = count < 0 ? 0 : (uint64_t)count;
     return json_is_number(low) && json_is_number(high) && json_is_boolean(integers) &&
            json_is_integer(zeros) && count >= 0 && stats->zeros <= nnz && nnz > 0 &&
-           stats->low <= stats->high && (stats->zeros == 0 || (stats->low <= 0 && stats->high >= 0)) &&
+           stats->low <= stats->high &&
+           (stats->zeros == 0 || (stats->low <= 0 && stats->high >= 0)) &&
            parse_distinct(json_object_get(object, "distinct"), stats);
 }

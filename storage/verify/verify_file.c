@@ -14,7 +14,7 @@
 /* Scratch of one worker. */
 struct worker {
     struct slc_buffer block;
-    struct slc_decoder *decoder; /* NULL if nothing is decoded */
+    struct slc_decoder *decoder;   /* NULL if nothing is decoded */
     struct slc_value_stats values; /* of the decoded tiles */
 };
 

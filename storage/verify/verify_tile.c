@@ -230,7 +230,8 @@ static void tally_values(const struct slc_chunk_view *chunk, struct slc_value_st
     for (uint32_t i = 0; i < chunk->nnz; i++) {
         found.low = values[i] < found.low ? values[i] : found.low;
         found.high = values[i] > found.high ? values[i] : found.high;
-        found.integers = found.integers && fabs(values[i]) <= 0x1p53 && trunc(values[i]) == values[i];
+        found.integers =
+            found.integers && fabs(values[i]) <= 0x1p53 && trunc(values[i]) == values[i];
     }
     slc_value_stats_collect(&found, values, chunk->nnz);
     slc_value_stats_merge(stats, &found);

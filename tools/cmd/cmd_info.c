@@ -327,15 +327,13 @@ static json_t *values_to_json(const struct slc_value_stats *values)
 
 static json_t *origin_to_json(const struct slc_store_origin *origin)
 {
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:o, s:b}", "source",
-                     origin->source,
-                     "dialect", origin->dialect, "index_base", (json_int_t)origin->index_base,
-                     "entries_read", (json_int_t)origin->entries_read, "duplicates",
-                     (json_int_t)origin->duplicates, "explicit_zeros",
-                     (json_int_t)origin->explicit_zeros, "duplicate_policy",
-                     origin->duplicate_policy, "writer", origin->writer, "transforms",
-                     origin->transforms, "appended", appended_to_json(origin), "keep_zeros",
-                     (int)origin->keeps_zeros);
+    return json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:o, s:b}", "source", origin->source,
+        "dialect", origin->dialect, "index_base", (json_int_t)origin->index_base, "entries_read",
+        (json_int_t)origin->entries_read, "duplicates", (json_int_t)origin->duplicates,
+        "explicit_zeros", (json_int_t)origin->explicit_zeros, "duplicate_policy",
+        origin->duplicate_policy, "writer", origin->writer, "transforms", origin->transforms,
+        "appended", appended_to_json(origin), "keep_zeros", (int)origin->keeps_zeros);
 }
 
 static int print_json(const struct slc_store *store, const struct findings *findings)

@@ -89,9 +89,9 @@ enum slc_status slc_binary_decode(const struct slc_binary *binary,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /* Decodes elements of a dense array from a piece of `piece_count` elements, starting at element
- * *next of the piece, and appends those that are not omitted to `rows` until the piece ends or `rows` is
- * full. Advances *next past the decoded elements. `ordinal` is the number of the piece's first
- * element in the array, from 1. Errors: those of slc_binary_decode for values. */
+ * *next of the piece, and appends those that are not omitted to `rows` until the piece ends or
+ * `rows` is full. Advances *next past the decoded elements. `ordinal` is the number of the piece's
+ * first element in the array, from 1. Errors: those of slc_binary_decode for values. */
 enum slc_status slc_binary_decode_dense(const struct slc_binary *binary,
                                         const uint8_t *piece,
                                         uint64_t piece_count,

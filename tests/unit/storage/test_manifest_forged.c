@@ -119,8 +119,9 @@ static void forged_members(void)
         {"\"distinct\": [", "\"distinct\": [], \"x\": [", SLC_ERR_FORMAT},
         {"\"distinct\": [", "\"distinct\": [-2.5, ", SLC_ERR_FORMAT},
         {"\"distinct\": [", "\"distinct\": [\"a\", ", SLC_ERR_FORMAT},
-        {"\"distinct\": [", "\"distinct\": [-2.5,-2.4,-2.3,-2.2,-2.1,-2,-1.9,-1.8,-1.7,-1.6,-1.5,"
-                          "-1.4,-1.3,-1.2,-1.1,0,0.1], \"x\": [",
+        {"\"distinct\": [",
+         "\"distinct\": [-2.5,-2.4,-2.3,-2.2,-2.1,-2,-1.9,-1.8,-1.7,-1.6,-1.5,"
+         "-1.4,-1.3,-1.2,-1.1,0,0.1], \"x\": [",
          SLC_ERR_FORMAT},
         {"\"keep_zeros\": true", "\"keep_zeros\": 1", SLC_ERR_FORMAT},
         {"\"blco.blk\"", "\"../blco.blk\"", SLC_ERR_FORMAT},
