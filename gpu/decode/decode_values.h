@@ -13,13 +13,11 @@
 /* Largest magnitude in the form `integer`: f64 represents every integer up to 2^53. */
 #define SLC_INTEGER_MAX (INT64_C(1) << 53)
 
-/* Returns true if the value is finite and, unless `zeros` is 1, not zero. Infinity or NaN minus
- * itself is NaN, which is unequal to every number. */
-template <typename Stored>
-__device__ static inline bool slc_value_is_sound(Stored value, uint8_t zeros)
+/* Returns the fault of values: unsound values, or zeros in a tile that must not have them. */
+__device__ static inline unsigned
+slc_values_fault(const struct slc_gpu_tile *tile, bool sound, bool zeros)
 {
-    // NOLINTNEXTLINE(misc-redundant-expression): see above
-    return (value != 0 || zeros != 0) && value - value == 0;
+    return sound && (!zeros || tile->tile.has_zeros != 0) ? SLC_GPU_SOUND : SLC_GPU_FAULT_VALUE;
 }
 
 /* Converts the warp lane's stored values. Returns a fault if a value is invalid, ignoring positions
@@ -30,15 +28,17 @@ __device__ static inline unsigned slc_values_check(const struct slc_gpu_tile *ti
                                                    const Stored stored[SLC_LANE_NNZ],
                                                    T values[SLC_LANE_NNZ])
 {
-    bool sound = true;
+    bool sound = true, zeros = false;
 
     for (uint32_t j = 0; j < SLC_LANE_NNZ; j++) {
-        const bool good = slc_value_is_sound(stored[j], tile->tile.has_zeros);
+        /* Infinity or NaN minus itself is NaN, which is unequal to every number. */
+        const bool finite = stored[j] - stored[j] == 0; // NOLINT(misc-redundant-expression)
 
-        values[j] = good ? (T)stored[j] : 0;
-        sound &= good || !slc_lane_has(place, j);
+        values[j] = finite ? (T)stored[j] : 0;
+        sound &= finite || !slc_lane_has(place, j);
+        zeros |= stored[j] == 0 && slc_lane_has(place, j);
     }
-    return sound ? SLC_GPU_SOUND : SLC_GPU_FAULT_VALUE;
+    return slc_values_fault(tile, sound, zeros);
 }
 
 /* Reads values that are stored consecutively. */
@@ -97,15 +97,15 @@ __device__ static inline unsigned slc_values_dictionary(const struct slc_gpu_til
 /* Reads integer values: the lowest integer `low` plus a stored number. `Integer` must be wide
  * enough for this sum. */
 template <typename Word, typename Integer, typename T>
-__device__ static inline unsigned slc_values_integers(const struct slc_patched_group &group,
+__device__ static inline unsigned slc_values_integers(const struct slc_gpu_tile *tile,
+                                                      const struct slc_patched_group &group,
                                                       const struct slc_group_place &place,
                                                       Integer low,
-                                                      uint8_t zeros,
                                                       struct slc_decode_scratch *scratch,
                                                       T values[SLC_LANE_NNZ])
 {
     Word above[SLC_LANE_NNZ];
-    bool sound = true;
+    bool sound = true, zeros = false;
 
     if (!slc_patched_read<Word>(group, place, scratch, above)) {
         for (uint32_t j = 0; j < SLC_LANE_NNZ; j++) {
@@ -115,13 +115,13 @@ __device__ static inline unsigned slc_values_integers(const struct slc_patched_g
     }
     for (uint32_t j = 0; j < SLC_LANE_NNZ; j++) {
         const Integer value = low + (Integer)above[j];
-        const bool good =
-            (value != 0 || zeros != 0) && (sizeof(Integer) < 8 || value <= SLC_INTEGER_MAX);
+        const bool good = sizeof(Integer) < 8 || value <= SLC_INTEGER_MAX;
 
         values[j] = good ? (T)value : 0;
         sound &= good || !slc_lane_has(place, j);
+        zeros |= value == 0 && slc_lane_has(place, j);
     }
-    return sound ? SLC_GPU_SOUND : SLC_GPU_FAULT_VALUE;
+    return slc_values_fault(tile, sound, zeros);
 }
 
 /* If the lowest integer and a stored number each have at most this number of bits, their sum is
@@ -138,14 +138,13 @@ __device__ static inline unsigned slc_values_integer_group(const struct slc_gpu_
     const struct slc_patched_group group =
         slc_patched_next(tile->block, tile->tile.integers, place.size, cursor);
     const int64_t low = tile->tile.low;
-    const uint8_t zeros = tile->tile.has_zeros;
     const int64_t small = INT64_C(1) << SLC_SMALL_INTEGER_BITS;
 
     if (group.width + group.extra <= SLC_SMALL_INTEGER_BITS && low >= -small && low < small) {
-        return slc_values_integers<uint32_t, int32_t>(group, place, (int32_t)low, zeros, scratch,
+        return slc_values_integers<uint32_t, int32_t>(tile, group, place, (int32_t)low, scratch,
                                                       values);
     }
-    return slc_values_integers<uint64_t, int64_t>(group, place, low, zeros, scratch, values);
+    return slc_values_integers<uint64_t, int64_t>(tile, group, place, low, scratch, values);
 }
 
 /* Reads the warp lane's values of a group. `cursor` is the position in the tile's integers, if the
