@@ -13,8 +13,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 import binary_forms as forms  # noqa: E402
 import forged  # noqa: E402
 import slc_format as f  # noqa: E402
-from tap import check, run, sluice  # noqa: E402
-from test_binary import as_text, converted, goes_on, write  # noqa: E402
+from tap import check, ended, run, sluice  # noqa: E402
+from test_binary import as_text, content_of, converted, goes_on, write  # noqa: E402
 
 KEEP = "--keep-zeros"
 
@@ -105,7 +105,13 @@ def all_forms(folder):
     check_store(store, cells_of(coords - coords.min(axis=1, keepdims=True), values))
     large = tensor((3000, 2000, 90), 300000, 7)
     write(os.path.join(folder, "k.bin"), forms.splatt(*large))
-    goes_on(folder, ["k.bin", KEEP], as_text(folder, *large, KEEP, "--block-bytes", "64KiB"))
+    want = as_text(folder, *large, KEEP, "--block-bytes", "64KiB")
+    goes_on(folder, ["k.bin", KEEP], want)
+    # An interrupted conversion without the option is not resumed with it.
+    command = ["convert", "k.bin", "made.slc", "--block-bytes", "64KiB", "--checkpoint-interval", "0.005", "-t", "2"]
+    ended(command, folder, os.path.join("made.slc.part", "pushed.state"))
+    out = sluice(*command, "-f", KEEP, cwd=folder)[0]
+    check("resumed" not in out and content_of(os.path.join(folder, "made.slc")) == want, out)
 
 
 def dense(folder):
