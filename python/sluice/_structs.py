@@ -21,7 +21,7 @@ KEYWORDS = {"memory_bytes": "memory", "max_temp_bytes": "max_temp", "dims": "sha
             "checkpoint_folder": "checkpoint", "folder": "output", "iterations": "iters", "max_findings": "most",
             "sluice_layout_add": "add_layout", "sluice_layout_gather": "gather_layout"}
 FLAGS = {"overwrite", "restart", "again", "drop_layouts", "fast", "deterministic", "keep_indices", "sort", "elements", "header", "keep_all",
-         "table", "no_header", "raw_names", "by_signed", "no_cache", "start_only"}
+         "table", "no_header", "raw_names", "by_signed", "no_cache", "start_only", "keep_zeros"}
 
 
 def whole(kind: Any, name: str, value: Any) -> Any:
