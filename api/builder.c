@@ -165,6 +165,7 @@ create(struct sluice_builder *builder, const char *output, struct slc_error *err
                                         .value = (enum slc_value_choice)known->entries.value,
                                         .duplicates =
                                             (enum slc_duplicates)known->entries.duplicates,
+                                        .keep_zeros = known->keep_zeros != 0,
                                         .workers = api_run_threads(&builder->run),
                                         .assumed_base = builder->base,
                                         .attach = attach,
@@ -356,7 +357,8 @@ static struct sluice_convert_report builder_report(const struct sluice_builder *
                                           .explicit_zeros = made->explicit_zeros,
                                           .nnz = made->summary.nnz,
                                           .store_bytes = made->summary.file_bytes,
-                                          .seconds = slc_seconds_since(builder->start_ns)};
+                                          .seconds = slc_seconds_since(builder->start_ns),
+                                          .listed_zeros = made->summary.values.zeros};
 
     memcpy(known.dims, dims, builder->order * sizeof *dims);
     return known;

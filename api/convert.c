@@ -23,7 +23,8 @@ static struct sluice_convert_report convert_report(const struct slc_convert_repo
         .nnz = made->build.summary.nnz,
         .text_bytes = made->text_bytes,
         .store_bytes = made->build.summary.file_bytes,
-        .seconds = made->total_seconds};
+        .seconds = made->total_seconds,
+        .listed_zeros = made->build.summary.values.zeros};
 
     memcpy(known.dims, made->dims, made->order * sizeof known.dims[0]);
     return known;
@@ -88,6 +89,7 @@ static enum slc_status read_convert(const struct sluice_convert_options *known,
     memcpy(convert->dims, entries->dims, sizeof convert->dims);
     convert->duplicates = (enum slc_duplicates)entries->duplicates;
     convert->value = (enum slc_value_choice)entries->value;
+    convert->keep_zeros = known->keep_zeros != 0;
     convert->restart = known->restart != 0;
     convert->commit_seconds = known->commit_seconds;
     convert->values = known->values;

@@ -33,7 +33,8 @@ static enum slc_status reshape(const struct slc_reshape_options *of,
         .entries = made.nnz,
         .explicit_zeros = made.build.explicit_zeros,
         .nnz = made.build.summary.nnz,
-        .store_bytes = made.build.summary.file_bytes};
+        .store_bytes = made.build.summary.file_bytes,
+        .listed_zeros = made.build.summary.values.zeros};
     memcpy(filled.dims, made.dims, made.order * sizeof filled.dims[0]);
     return API_FILL_REPORT(sluice_convert_report, report, &filled, err);
 }

@@ -109,6 +109,7 @@ static void fill_origin(const struct slc_store_origin *origin, struct sluice_sto
     known->duplicates = origin->duplicates;
     known->explicit_zeros = origin->explicit_zeros;
     known->index_base = origin->index_base;
+    known->keep_zeros = origin->keeps_zeros;
     known->appended = origin->appended_count;
     (void)snprintf(known->source, sizeof known->source, "%s", origin->source);
     (void)snprintf(known->dialect, sizeof known->dialect, "%s", origin->dialect);
@@ -116,6 +117,16 @@ static void fill_origin(const struct slc_store_origin *origin, struct sluice_sto
                    origin->duplicate_policy);
     (void)snprintf(known->transforms, sizeof known->transforms, "%s", origin->transforms);
     (void)snprintf(known->writer, sizeof known->writer, "%s", origin->writer);
+}
+
+static void fill_values(const struct slc_value_stats *values, struct sluice_store_info *known)
+{
+    known->all_integers = values->integers;
+    known->listed_zeros = values->zeros;
+    known->value_min = values->low;
+    known->value_max = values->high;
+    known->distinct_count = values->distinct;
+    memcpy(known->distinct_values, values->listed, sizeof known->distinct_values);
 }
 
 enum sluice_status sluice_store_get_appended(const struct sluice_store *store,
@@ -169,6 +180,7 @@ enum sluice_status sluice_store_get_info(const struct sluice_store *store,
                                       .total_bytes = slc_manifest_file_bytes(manifest)};
 
     fill_origin(&manifest->origin, &known);
+    fill_values(&manifest->values, &known);
     for (unsigned i = 0; i < manifest->names_count; i++) {
         known.named_modes |= 1U << manifest->names[i].mode;
     }

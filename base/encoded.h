@@ -104,7 +104,8 @@ struct slc_encoded_tile {
     /* 1 if keys differ in more than 32 bits of some mode, so that coordinates of the mode need
      * 64-bit words; otherwise 0. */
     uint8_t long_modes;
-    uint8_t unused[4];
+    uint8_t has_zeros; /* 1 if values may be 0; otherwise 0 */
+    uint8_t unused[3];
 
     /* Keys. For PACKED: the gaps, and one base per SLC_RUN_NNZ nonzeros. */
     struct slc_encoded_patched gaps;

@@ -4,6 +4,7 @@
 #include "base/memory/memory.h"
 #include "report/json_parts.h"
 #include "report/json_plan.h"
+#include "report/ratings.h"
 #include "report/run_notes.h"
 #include "storage/manifest/json_text.h"
 
@@ -85,6 +86,7 @@ static json_t *tensor(const struct slc_store *store, const struct machine_facts 
     slc_json_set(object, "source", slc_json_string(manifest->origin.source));
     slc_json_set(object, "dialect", slc_json_string(manifest->origin.dialect));
     slc_json_set_count(object, "index_base", manifest->origin.index_base);
+    slc_json_set(object, "looks_like_ratings", json_boolean(slc_looks_like_ratings(manifest)));
     return object;
 }
 

@@ -187,7 +187,8 @@ enum slc_status slc_sort_complete_value(const struct slc_sort_plan *plan,
         counts->rounded_values += (double)(float)*value != *value;
         *value = (double)(float)*value;
     }
-    *keep = *value != 0;
+    *keep = plan->keep_zeros || *value != 0;
+    *value = *value == 0 ? 0 : *value; /* not -0 */
     counts->explicit_zeros += !*keep;
     return SLC_OK;
 }

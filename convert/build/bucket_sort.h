@@ -49,6 +49,7 @@ struct slc_sort_plan {
     uint64_t index_base;
     enum slc_duplicates duplicates;
     enum slc_value_choice value;
+    bool keep_zeros;
     const struct slc_transforms *transforms; /* applied to combined values; NULL: none. Borrowed */
     const struct slc_stop *stop;             /* checked between chunks while loading; may be NULL */
 };
@@ -140,8 +141,9 @@ static inline double slc_sort_divide(const struct slc_sort_plan *plan, double va
 }
 
 /* Completes the combined value of a coordinate: applies the transforms, rounds the value to f32 if
- * requested, and updates the counts. *keep is false if the value is 0. Errors: SLC_ERR_INPUT naming
- * the coordinate if the value is not finite, before or after these steps. */
+ * requested, and updates the counts. *keep is false if the value is 0 and zeros are not kept; a
+ * kept zero is +0. Errors: SLC_ERR_INPUT naming the coordinate if the value is not finite, before
+ * or after these steps. */
 enum slc_status slc_sort_complete_value(const struct slc_sort_plan *plan,
                                         uint64_t key_lo,
                                         uint64_t key_hi,

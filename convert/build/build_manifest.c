@@ -26,12 +26,14 @@ enum slc_status slc_build_manifest_write(const struct slc_build_manifest *built,
         origin->duplicates += report->duplicates;
         origin->explicit_zeros += report->explicit_zeros;
     }
+    origin->keeps_zeros = built->keep_zeros;
     manifest->order = built->order;
     memcpy(manifest->dims, built->dims, built->order * sizeof *built->dims);
     manifest->nnz = summary->nnz;
     manifest->value_type = summary->value_type;
     manifest->sum_of_squares = summary->sum_of_squares;
     manifest->content_sum = summary->content_sum;
+    manifest->values = summary->values;
     manifest->origin = *origin;
     manifest->layout_count = 1;
     struct slc_store_layout *layout = &manifest->layouts[0];

@@ -14,6 +14,7 @@ struct slc_build_manifest {
     const uint64_t *dims;
     enum slc_codec codec;
     enum slc_duplicates duplicates;
+    bool keep_zeros;
     unsigned index_base;
     /* Callback and its context, as in struct slc_builder_options. */
     enum slc_status (*attach)(void *context,

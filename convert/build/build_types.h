@@ -41,6 +41,7 @@ struct slc_builder_options {
     enum slc_codec codec;
     enum slc_value_choice value; /* SLC_VALUE_F32 rounds combined values */
     enum slc_duplicates duplicates;
+    bool keep_zeros;                  /* store values of 0 instead of dropping them */
     struct slc_transforms transforms; /* applied to values after duplicates are combined */
     uint64_t block_bytes;             /* 0: default */
     uint64_t memory_bytes;            /* limit of all memory that the builder maps */
@@ -91,7 +92,7 @@ struct slc_entries {
     unsigned order;
     uint32_t count;
     const uint64_t *coords[SLC_MAX_ORDER];
-    const double *values; /* finite; zeros are dropped after combining duplicates */
+    const double *values; /* finite; unless keep_zeros, zeros are dropped after combining */
     /* Position in the input: entry j has the position (sequence, first + j), and duplicates are
      * combined by ascending position. Chunks with the same sequence must be pushed by one worker,
      * one after the other, each with a `first` above the positions of all earlier entries. */

@@ -68,8 +68,10 @@ static uint32_t sort_sample(const struct slc_build_job *job,
         for (unsigned m = 0; m < sample->order; m++) {
             coords[m] = sample->coords[m][i] - (sample->coords[m][i] >= job->base ? job->base : 0);
         }
-        if (sample->values[i] != 0) {
-            entries[count++] = (struct entry){slc_key_encode(keys, coords), sample->values[i]};
+        if (job->build->keep_zeros || sample->values[i] != 0) {
+            /* adding 0 turns -0 into +0 */
+            entries[count++] =
+                (struct entry){slc_key_encode(keys, coords), sample->values[i] + 0.0};
         }
     }
     qsort(entries, count, sizeof *entries, compare);

@@ -414,6 +414,7 @@ static struct slc_builder_options builder_options(const struct slc_convert_optio
                                         .codec = options->codec,
                                         .value = options->value,
                                         .duplicates = options->duplicates,
+                                        .keep_zeros = options->keep_zeros,
                                         .transforms = options->transforms,
                                         .fibers = options->fibers,
                                         .run = options->run,
@@ -444,6 +445,7 @@ static enum slc_status convert_input(const struct slc_convert_options *options,
 
     SLC_TRY(slc_conversion_check_options(options, err));
     memset(report, 0, sizeof *report);
+    report->keeps_zeros = options->keep_zeros;
     c.resident_bytes = slc_memory_resident();
     c.memory_bytes = options->memory_bytes ? options->memory_bytes : slc_memory_total() / 5 * 4;
     c.build = builder_options(options);

@@ -29,6 +29,7 @@ struct slc_convert_options {
     unsigned dims_order;          /* 0 means that mode sizes come from the header or the data */
     uint64_t dims[SLC_MAX_ORDER]; /* --dims: mode sizes; a larger coordinate is an error */
     enum slc_duplicates duplicates;
+    bool keep_zeros;                  /* store values of 0; an append does what the store does */
     struct slc_transforms transforms; /* applied to values after duplicates are combined */
     enum slc_codec codec;
     enum slc_value_choice value;
@@ -102,6 +103,7 @@ struct slc_convert_report {
     uint64_t entries; /* entries appended by this run or, if appended_before, by an earlier run */
     /* Number of additional layouts that the old store has and the new store does not have. */
     unsigned layouts_dropped;
+    bool keeps_zeros; /* the store keeps values of 0 */
     struct slc_builder_report build;
 };
 

@@ -147,6 +147,8 @@ enum slc_status slc_conversion_open_old(struct slc_conversion *c, struct slc_err
 
         a->content = a->push.info->header_hash;
         a->origin = manifest->origin;
+        c->build.keep_zeros = manifest->origin.keeps_zeros;
+        c->report->keeps_zeros = manifest->origin.keeps_zeros;
         slc_names_carry_init(&a->names.old, c->options->files, c->options->output, manifest);
         a->names.old.stop = c->options->stop;
         a->names.maps = c->options->names;

@@ -115,7 +115,8 @@ static enum slc_status open_values(struct values *values, struct slc_error *err)
                                 .nnz = values->wanted,
                                 .band_count = 1,
                                 .dense = true,
-                                .fortran_order = true};
+                                .fortran_order = true,
+                                .keep_zeros = c->build.keep_zeros};
 
     memcpy(binary.dims, c->header.dims, sizeof binary.dims);
     binary.fields[binary.order] =

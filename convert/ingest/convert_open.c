@@ -47,6 +47,7 @@ open_binary(struct slc_conversion *c, enum slc_dialect dialect, struct slc_error
     const struct slc_binary_request request = {.input = c->input,
                                                .values = c->values,
                                                .dialect = dialect,
+                                               .keep_zeros = c->build.keep_zeros,
                                                .spool = &spool,
                                                .buffer = first->buffer.data,
                                                .buffer_bytes = SLC_PIECE_BYTES};

@@ -53,6 +53,7 @@ uint64_t slc_conversion_options_hash(const struct slc_convert_options *options)
         options->dims_order,
         slc_hash64(options->dims, options->dims_order * sizeof options->dims[0]),
         options->duplicates,
+        options->keep_zeros,
         options->append,
         options->table,
         options->again,

@@ -220,7 +220,8 @@ static void report_store(const struct slc_store *store, struct slc_builder_repor
                                                   .sum_of_squares = info->sum_of_squares,
                                                   .content_sum = info->content_sum,
                                                   .header_hash = info->header_hash,
-                                                  .value_type = info->value_type};
+                                                  .value_type = info->value_type,
+                                                  .values = store->manifest.values};
 }
 
 /* Sets *whole to true if the manifest in `folder` has this hash, and all files that it lists exist

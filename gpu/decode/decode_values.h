@@ -1,39 +1,44 @@
 /* Reads the values of a tile in any stored form (docs/FORMAT.md, section 7.1) as f64 or f32. Device
  * code.
  *
- * A stored value must be finite and not zero; the check precedes the rounding to f32.
- * Invalid values become zeros. */
+ * A stored value must be finite and, unless the file may have zeros, not zero; the check precedes
+ * the rounding to f32. Invalid values become zeros. */
 #ifndef SLC_GPU_DECODE_VALUES_H
 #define SLC_GPU_DECODE_VALUES_H
 
 #include "gpu/decode/decode_patched.h"
 
+#include <math.h>
+
 /* Largest magnitude in the form `integer`: f64 represents every integer up to 2^53. */
 #define SLC_INTEGER_MAX (INT64_C(1) << 53)
 
-/* Returns true if the value is finite and not zero. Infinity or NaN minus itself is NaN, which is
- * unequal to every number. */
-template <typename Stored> __device__ static inline bool slc_value_is_sound(Stored value)
+/* Returns the fault of values: unsound values, or zeros in a tile that must not have them. */
+__device__ static inline unsigned
+slc_values_fault(const struct slc_gpu_tile *tile, bool sound, bool zeros)
 {
-    return value != 0 && value - value == 0; // NOLINT(misc-redundant-expression): see above
+    return sound && (!zeros || tile->tile.has_zeros != 0) ? SLC_GPU_SOUND : SLC_GPU_FAULT_VALUE;
 }
 
 /* Converts the warp lane's stored values. Returns a fault if a value is invalid, ignoring positions
  * after the group's last nonzero. */
 template <typename Stored, typename T>
-__device__ static inline unsigned slc_values_check(const struct slc_group_place &place,
+__device__ static inline unsigned slc_values_check(const struct slc_gpu_tile *tile,
+                                                   const struct slc_group_place &place,
                                                    const Stored stored[SLC_LANE_NNZ],
                                                    T values[SLC_LANE_NNZ])
 {
-    bool sound = true;
+    bool sound = true, zeros = false;
 
     for (uint32_t j = 0; j < SLC_LANE_NNZ; j++) {
-        const bool good = slc_value_is_sound(stored[j]);
+        /* Infinity or NaN minus itself is NaN, which is unequal to every number. */
+        const bool finite = stored[j] - stored[j] == 0; // NOLINT(misc-redundant-expression)
 
-        values[j] = good ? (T)stored[j] : 0;
-        sound &= good || !slc_lane_has(place, j);
+        values[j] = finite ? (T)stored[j] : 0;
+        sound &= finite || !slc_lane_has(place, j);
+        zeros |= stored[j] == 0 && slc_lane_has(place, j);
     }
-    return sound ? SLC_GPU_SOUND : SLC_GPU_FAULT_VALUE;
+    return slc_values_fault(tile, sound, zeros);
 }
 
 /* Reads values that are stored consecutively. */
@@ -49,7 +54,7 @@ __device__ static inline unsigned slc_values_plain(const struct slc_gpu_tile *ti
     for (uint32_t j = 0; j < SLC_LANE_NNZ; j++) {
         stored[j] = __ldg(from + slc_lane_index(place, j));
     }
-    return slc_values_check(place, stored, values);
+    return slc_values_check(tile, place, stored, values);
 }
 
 /* Reads values from byte planes. `Word` is the unsigned integer type with the width of a value. */
@@ -66,7 +71,7 @@ __device__ static inline unsigned slc_values_planes(const struct slc_gpu_tile *t
     static_assert(sizeof(Word) == sizeof(Stored), "the same bits");
     slc_planes_read(slc_planes_at(bytes, t->nnz, sizeof(Word)), place, words);
     memcpy(stored, words, sizeof stored);
-    return slc_values_check(place, stored, values);
+    return slc_values_check(tile, place, stored, values);
 }
 
 template <typename T>
@@ -83,22 +88,24 @@ __device__ static inline unsigned slc_values_dictionary(const struct slc_gpu_til
         const uint32_t i = place.first + slc_lane_index(place, j);
         const uint32_t index = slc_bits_read<uint32_t>(indices, i * t->index_width, t->index_width);
 
-        stored[j] = index < t->dictionary_count ? __ldg(dictionary + index) : 0;
+        /* an invalid index becomes an invalid value */
+        stored[j] = index < t->dictionary_count ? __ldg(dictionary + index) : (double)INFINITY;
     }
-    return slc_values_check(place, stored, values);
+    return slc_values_check(tile, place, stored, values);
 }
 
 /* Reads integer values: the lowest integer `low` plus a stored number. `Integer` must be wide
  * enough for this sum. */
 template <typename Word, typename Integer, typename T>
-__device__ static inline unsigned slc_values_integers(const struct slc_patched_group &group,
+__device__ static inline unsigned slc_values_integers(const struct slc_gpu_tile *tile,
+                                                      const struct slc_patched_group &group,
                                                       const struct slc_group_place &place,
                                                       Integer low,
                                                       struct slc_decode_scratch *scratch,
                                                       T values[SLC_LANE_NNZ])
 {
     Word above[SLC_LANE_NNZ];
-    bool sound = true;
+    bool sound = true, zeros = false;
 
     if (!slc_patched_read<Word>(group, place, scratch, above)) {
         for (uint32_t j = 0; j < SLC_LANE_NNZ; j++) {
@@ -108,12 +115,13 @@ __device__ static inline unsigned slc_values_integers(const struct slc_patched_g
     }
     for (uint32_t j = 0; j < SLC_LANE_NNZ; j++) {
         const Integer value = low + (Integer)above[j];
-        const bool good = value != 0 && (sizeof(Integer) < 8 || value <= SLC_INTEGER_MAX);
+        const bool good = sizeof(Integer) < 8 || value <= SLC_INTEGER_MAX;
 
         values[j] = good ? (T)value : 0;
         sound &= good || !slc_lane_has(place, j);
+        zeros |= value == 0 && slc_lane_has(place, j);
     }
-    return sound ? SLC_GPU_SOUND : SLC_GPU_FAULT_VALUE;
+    return slc_values_fault(tile, sound, zeros);
 }
 
 /* If the lowest integer and a stored number each have at most this number of bits, their sum is
@@ -133,9 +141,10 @@ __device__ static inline unsigned slc_values_integer_group(const struct slc_gpu_
     const int64_t small = INT64_C(1) << SLC_SMALL_INTEGER_BITS;
 
     if (group.width + group.extra <= SLC_SMALL_INTEGER_BITS && low >= -small && low < small) {
-        return slc_values_integers<uint32_t, int32_t>(group, place, (int32_t)low, scratch, values);
+        return slc_values_integers<uint32_t, int32_t>(tile, group, place, (int32_t)low, scratch,
+                                                      values);
     }
-    return slc_values_integers<uint64_t, int64_t>(group, place, low, scratch, values);
+    return slc_values_integers<uint64_t, int64_t>(tile, group, place, low, scratch, values);
 }
 
 /* Reads the warp lane's values of a group. `cursor` is the position in the tile's integers, if the
@@ -153,7 +162,7 @@ __device__ static inline unsigned slc_values_read(const struct slc_gpu_tile *til
             __ldg(reinterpret_cast<const double *>(tile->block + tile->tile.values_at));
         const double stored[SLC_LANE_NNZ] = {value, value, value, value};
 
-        return slc_values_check(place, stored, values);
+        return slc_values_check(tile, place, stored, values);
     }
     case SLC_FORM_INTEGER:
         return slc_values_integer_group(tile, place, cursor, scratch, values);

@@ -92,6 +92,9 @@ struct sluice_convert_options {
     /* Only for Arrow tables: name of the table in sluice_store_info.source and in messages, such as
      * the path of its file. NULL means "the Arrow table". */
     const char *source_name;
+    /* If not 0, values of zero are stored as listed cells, and so is a sum of duplicates that is
+     * zero. All cells of a dense input are then stored. Commands that read the store keep them. */
+    uint64_t keep_zeros;
 };
 
 /* The result of a conversion. */
@@ -107,10 +110,11 @@ struct sluice_convert_report {
     uint64_t skipped;        /* rows of a table that were skipped because of empty fields */
     uint64_t duplicates;     /* entries merged into an earlier entry */
     uint64_t explicit_zeros; /* entries of value zero, which are not stored */
-    uint64_t nnz;            /* nonzeros stored */
+    uint64_t nnz;            /* nonzeros stored, including listed zeros */
     uint64_t text_bytes;     /* bytes of text read, after decompression */
     uint64_t store_bytes;    /* size of the block file */
     double seconds;
+    uint64_t listed_zeros; /* stored nonzeros whose value is zero; see keep_zeros */
 };
 
 /* Converts the tensor or table `input` to the store `output`. The input is text or binary, plain or
@@ -167,6 +171,7 @@ struct sluice_builder_options {
     uint64_t named_modes; /* bit n is set if the indices of mode n have names */
     /* titles of modes, up to 255 bytes each, copied; NULL means no title */
     const char *titles[SLUICE_MAX_ORDER];
+    uint64_t keep_zeros; /* see sluice_convert_options.keep_zeros */
 };
 
 /* Starts a store `output` with `order` modes. The caller then pushes the entries.

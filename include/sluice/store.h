@@ -8,6 +8,9 @@
 extern "C" {
 #endif
 
+/* Largest number of distinct values that a store lists. */
+enum { SLUICE_MAX_DISTINCT = 16 };
+
 /* An open store, for use by one thread at a time. */
 struct sluice_store;
 
@@ -44,6 +47,17 @@ struct sluice_store_info {
     char duplicate_policy[16];
     char transforms[128]; /* steps applied to values, in order; "" if there were none */
     char writer[64];      /* program and version */
+    /* if not 0, the store keeps values of zero (sluice_convert_options.keep_zeros) */
+    uint32_t keep_zeros;
+    /* The members below are statistics of the values. They are 0 if distinct_count is 0: there are
+     * no nonzeros, or an older version has written the store. */
+    uint32_t all_integers; /* not 0 if every value is an integer of magnitude at most 2^53 */
+    uint64_t listed_zeros; /* nonzeros whose value is zero */
+    double value_min;
+    double value_max;
+    uint64_t distinct_count; /* number of distinct values; SLUICE_MAX_DISTINCT + 1 means more */
+    /* the distinct values, ascending; all 0 if there are more than SLUICE_MAX_DISTINCT */
+    double distinct_values[SLUICE_MAX_DISTINCT];
 };
 
 /* An input that was appended to a store. */

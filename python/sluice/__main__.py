@@ -65,6 +65,7 @@ def parse(given: Optional[Sequence[str]]) -> Dict[str, Any]:
     conversion.add_argument("--value-column", metavar="NAME", help="column of the values; if not given, rows are counted")
     conversion.add_argument("--missing", choices=("error", "skip", "name"), default="error", help="rows with nulls [error]")
     conversion.add_argument("--transform", metavar="STEPS", help="functions applied to the values: abs,log1p")
+    conversion.add_argument("--keep-zeros", action="store_true", help="store values of 0 as listed cells")
     conversion.add_argument("-f", "--overwrite", "--force", action="store_true")
     addition = commands.add_parser("append", help="add the rows of a file to a store that was made from a table",
                                    description="The options are those of `sluice append`.")

@@ -146,7 +146,7 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
             relabel: str = "none", fibers: Fibers = "auto", block_bytes: Any = None, overwrite: bool = False, threads: int = 0,
             memory: Any = None, temp_folder: Optional[PathLike] = None, max_temp: Any = None, format: str = "auto",
             restart: bool = False, checkpoint_interval: float = 0, source_name: Optional[PathLike] = None,
-            progress: Optional[Progress] = None) -> Tensor:
+            keep_zeros: bool = False, progress: Optional[Progress] = None) -> Tensor:
     r"""
     Converts a tensor to a store and opens the store. `source` is one of the following:
 
@@ -177,7 +177,9 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
                      such as the path of its file
 
     The store keeps the names: see Tensor.labels. Values of duplicates are added unless `duplicates`
-    is "mean", "min", "max", "error", "keep-first" or "keep-last". `memory` limits the memory of the
+    is "mean", "min", "max", "error", "keep-first" or "keep-last". With `keep_zeros`, values of 0 are
+    stored as listed cells instead of being dropped: ratings or counts that were observed to be 0.
+    `memory` limits the memory of the
     process, including arrays. `fibers` selects the mode, or (mode, bits), whose fibers are kept
     together; with "auto", the nonzeros determine the mode. `progress` is called regularly with the phase, the units done
     and the units in total (None: unknown). Ctrl-C stops the call. If a long conversion of a file
@@ -241,6 +243,7 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     known = _options(run, shape, index_base, duplicates, codec, value, relabel, fibers, overwrite, threads, memory,
                      progress, c.ConvertOptions if of_file or of_table else c.BuilderOptions)
     set_sort_limits(known, block_bytes, temp_folder, max_temp)
+    known.keep_zeros = keep_zeros
     if null is not None:
         known.table.null = null_words(null)
     if of_file:

@@ -51,6 +51,11 @@ class StoreInfo:
     including `duplicates` and `explicit_zeros`. `appended` has (source, number of entries) for each
     appended input.
 
+    `keep_zeros` is True if the store keeps values of 0 (option of `convert`); `nnz` includes
+    `listed_zeros`, the number of nonzeros whose value is 0. `value_range` has the smallest and the
+    largest value; `distinct_values` has the distinct values, or is None if there are more than 16.
+    Stores of older versions have no statistics of values: these members are None.
+
     >>> info = sluice.generate("demo.slc", (40, 30, 20), 4000).info()
     >>> info.shape, info.codec, info.dialect
     ((40, 30, 20), 'packed', 'generate')
@@ -83,6 +88,11 @@ class StoreInfo:
     transforms: str
     writer: str
     appended: Tuple[Tuple[str, int], ...]
+    keep_zeros: bool
+    listed_zeros: Optional[int]
+    value_range: Optional[Tuple[float, float]]
+    all_integers: Optional[bool]
+    distinct_values: Optional[Tuple[float, ...]]
 
 
 class _Handle:
@@ -161,6 +171,7 @@ class Stored:
         info = self._info()
         codecs = {number: name for name, number in CODECS.items()}
         modes = range(info.order)
+        known = info.distinct_count
         appended = []
         for number in range(info.appended):
             one = options(c.Appended)
@@ -177,7 +188,11 @@ class Stored:
             layouts=tuple(self.layouts), source=info.source.decode(errors="replace"), dialect=info.dialect.decode(),
             index_base=info.index_base, entries=info.entries, duplicates=info.duplicates,
             explicit_zeros=info.explicit_zeros, duplicate_policy=info.duplicate_policy.decode(),
-            transforms=info.transforms.decode(), writer=info.writer.decode(), appended=tuple(appended))
+            transforms=info.transforms.decode(), writer=info.writer.decode(), appended=tuple(appended),
+            keep_zeros=info.keep_zeros != 0, listed_zeros=info.listed_zeros if known else None,
+            value_range=(info.value_min, info.value_max) if known else None,
+            all_integers=info.all_integers != 0 if known else None,
+            distinct_values=tuple(info.distinct_values[:info.distinct_count]) if 0 < known <= c.MAX_DISTINCT else None)
 
     @property
     def titles(self) -> Tuple[str, ...]:

@@ -9,6 +9,7 @@ from . import _arguments as arguments
 MAX_ORDER = 16
 MAX_DEVICES = 16
 MAX_QUANTILES = 16
+MAX_DISTINCT = 16
 U32, U64, F64, ENUM = c_uint32, c_uint64, c_double, c_int
 LIMITS = {U32: (0, 2**32 - 1), U64: (0, 2**64 - 1)}
 
@@ -20,7 +21,7 @@ KEYWORDS = {"memory_bytes": "memory", "max_temp_bytes": "max_temp", "dims": "sha
             "checkpoint_folder": "checkpoint", "folder": "output", "iterations": "iters", "max_findings": "most",
             "sluice_layout_add": "add_layout", "sluice_layout_gather": "gather_layout"}
 FLAGS = {"overwrite", "restart", "again", "drop_layouts", "fast", "deterministic", "keep_indices", "sort", "elements", "header", "keep_all",
-         "table", "no_header", "raw_names", "by_signed", "no_cache", "start_only"}
+         "table", "no_header", "raw_names", "by_signed", "no_cache", "start_only", "keep_zeros"}
 
 
 def whole(kind: Any, name: str, value: Any) -> Any:
@@ -81,18 +82,19 @@ class ConvertOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("output", OutputOptions), ("entries", EntryOptions),
                 ("dialect", ENUM), ("restart", U32), ("commit_seconds", F64), ("table", TableOptions),
                 ("labels", POINTER(c_char_p)), ("label_count", U64), ("values", c_char_p), ("transform", c_char_p),
-                ("source_name", c_char_p)]
+                ("source_name", c_char_p), ("keep_zeros", U64)]
 
 
 class BuilderOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("output", OutputOptions), ("entries", EntryOptions),
-                ("name", NAME), ("named_modes", U64), ("titles", c_char_p * MAX_ORDER)]
+                ("name", NAME), ("named_modes", U64), ("titles", c_char_p * MAX_ORDER), ("keep_zeros", U64)]
 
 
 class ConvertReport(Structure):
     _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("order", U32), ("dims", U64 * MAX_ORDER),
                 ("index_base", U32), ("relabelled_modes", U32), ("entries", U64), ("skipped", U64), ("duplicates", U64),
-                ("explicit_zeros", U64), ("nnz", U64), ("text_bytes", U64), ("store_bytes", U64), ("seconds", F64)]
+                ("explicit_zeros", U64), ("nnz", U64), ("text_bytes", U64), ("store_bytes", U64), ("seconds", F64),
+                ("listed_zeros", U64)]
 
 
 class AppendOptions(Structure):
@@ -128,7 +130,9 @@ class StoreInfo(Structure):
                 ("named_modes", U32), ("fiber_bits", U32), ("fiber_mode", U32), ("key_bits", U32), ("entries", U64),
                 ("duplicates", U64), ("explicit_zeros", U64), ("index_base", U32), ("appended", U32),
                 ("source", c_char * 512), ("dialect", c_char * 32), ("duplicate_policy", c_char * 16),
-                ("transforms", c_char * 128), ("writer", c_char * 64)]
+                ("transforms", c_char * 128), ("writer", c_char * 64), ("keep_zeros", U32), ("all_integers", U32),
+                ("listed_zeros", U64), ("value_min", F64), ("value_max", F64), ("distinct_count", U64),
+                ("distinct_values", F64 * MAX_DISTINCT)]
 
 
 class Appended(Structure):

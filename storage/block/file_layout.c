@@ -33,8 +33,9 @@ void slc_header_encode(struct slc_file_header *header, uint8_t *page)
     slc_store_u16(page + SLC_HEADER_MAJOR, SLC_FORMAT_MAJOR);
     slc_store_u16(page + SLC_HEADER_MINOR, SLC_FORMAT_MINOR);
     slc_store_u32(page + SLC_HEADER_OWN_BYTES, SLC_HEADER_BYTES);
-    slc_store_u64(page + SLC_HEADER_RESERVED_BITS,
-                  info->relabelled_modes | (own_sum ? 0 : SLC_CONTENT_RUN_BIT));
+    slc_store_u64(page + SLC_HEADER_RESERVED_BITS, info->relabelled_modes |
+                                                       (own_sum ? 0 : SLC_CONTENT_RUN_BIT) |
+                                                       (info->has_zeros ? SLC_ZEROS_BIT : 0));
     page[SLC_HEADER_LAYOUT] = (uint8_t)info->layout;
     page[SLC_HEADER_LAYOUT_MODE] = (uint8_t)info->layout_mode;
     page[SLC_HEADER_VALUE_TYPE] = (uint8_t)info->value_type;
@@ -155,7 +156,7 @@ static enum slc_status check_identity(const uint8_t *page, uint64_t *at, struct 
     }
     *at = SLC_HEADER_RESERVED_BITS;
     if ((slc_load_u64(page + SLC_HEADER_RESERVED_BITS) &
-         ~(RELABELLED_BITS | SLC_CONTENT_RUN_BIT)) != 0) {
+         ~(RELABELLED_BITS | SLC_CONTENT_RUN_BIT | SLC_ZEROS_BIT)) != 0) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
                         "the file uses unknown features (reserved bits %016" PRIx64
                         "): use a newer version of this program",
@@ -291,6 +292,7 @@ check_shape(const uint8_t *page, struct slc_layout_info *info, uint64_t *at, str
     info->layout = (enum slc_layout_kind)layout;
     info->layout_mode = layout_mode;
     info->value_type = (enum slc_value_type)value_type;
+    info->has_zeros = (slc_load_u64(page + SLC_HEADER_RESERVED_BITS) & SLC_ZEROS_BIT) != 0;
     info->codec = (enum slc_codec)codec;
     for (unsigned mode = 0; mode < SLC_MAX_ORDER; mode++) {
         uint64_t length = slc_load_u64(page + SLC_HEADER_DIMS + 8 * mode);

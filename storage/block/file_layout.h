@@ -73,6 +73,8 @@ enum {
 
 /* Reserved bit: set if content sums use keys with another fiber run than the file's keys. */
 #define SLC_CONTENT_RUN_BIT (UINT64_C(1) << 16)
+/* Reserved bit of a file in which values may be 0. */
+#define SLC_ZEROS_BIT (UINT64_C(1) << 17)
 
 /* Returns the bytes of one index entry of a tensor with `order` modes. */
 static inline uint64_t slc_index_entry_bytes(unsigned order)

@@ -5,9 +5,11 @@
  *
  *     head:   magic, header hash, target bytes, tag, zeros to 56, hash of bytes 0 to 55
  *     record: previous hash, coordinate bytes, last key lo and hi, flags (bit 0: all values are
- *             f32, bit 1: last block of its partition), index entry, hash of all preceding bytes
+ *             f32, bit 1: last block of its partition, bit 2: all values are integers), statistics
+ *             of the values (number of distinct values, zeros, smallest, largest, list), index
+ *             entry, hash of all preceding bytes
  *
- * Size: the head, and 48 bytes and an index entry per block. */
+ * Size: the head, and 208 bytes and an index entry per block. */
 #include "storage/block/writer_internal.h"
 
 #include "base/hash.h"
@@ -20,7 +22,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define JOURNAL_MAGIC "\x89SLCJNL\n"
+#define JOURNAL_MAGIC "\x89SLCJN2\n"
 
 enum {
     HEAD_BYTES = 64,
@@ -33,10 +35,16 @@ enum {
     RECORD_COORDINATES = 8,
     RECORD_LAST_KEY = 16,
     RECORD_FLAGS = 32,
-    RECORD_ENTRY = 40,
+    RECORD_DISTINCT = 40,
+    RECORD_ZEROS = 48,
+    RECORD_LOW = 56,
+    RECORD_HIGH = 64,
+    RECORD_LISTED = 72,
+    RECORD_ENTRY = RECORD_LISTED + 8 * SLC_DISTINCT_MAX,
 
     FLAG_ALL_F32 = 1,
     FLAG_COMPLETES = 2,
+    FLAG_INTEGERS = 4,
 
     RECORD_BYTES_MAX = RECORD_ENTRY + SLC_INDEX_RANGES + 16 * SLC_MAX_ORDER + 8
 };
@@ -124,6 +132,31 @@ enum slc_status slc_journal_open(const struct slc_files *files,
     return SLC_OK;
 }
 
+/* Writes the statistics of a record, except for the flag of integers. */
+static void store_stats(const struct slc_value_stats *stats, uint8_t *record)
+{
+    slc_store_u64(record + RECORD_DISTINCT, stats->distinct);
+    slc_store_u64(record + RECORD_ZEROS, stats->zeros);
+    slc_store_f64(record + RECORD_LOW, stats->low);
+    slc_store_f64(record + RECORD_HIGH, stats->high);
+    for (unsigned i = 0; i < SLC_DISTINCT_MAX; i++) {
+        slc_store_f64(record + RECORD_LISTED + 8 * (size_t)i, stats->listed[i]);
+    }
+}
+
+static void load_stats(const uint8_t *record, struct slc_value_stats *stats)
+{
+    stats->distinct =
+        (unsigned)slc_min_u64(slc_load_u64(record + RECORD_DISTINCT), SLC_DISTINCT_MAX + 1);
+    stats->zeros = slc_load_u64(record + RECORD_ZEROS);
+    stats->low = slc_load_f64(record + RECORD_LOW);
+    stats->high = slc_load_f64(record + RECORD_HIGH);
+    stats->integers = (slc_load_u64(record + RECORD_FLAGS) & FLAG_INTEGERS) != 0;
+    for (unsigned i = 0; i < SLC_DISTINCT_MAX; i++) {
+        stats->listed[i] = slc_load_f64(record + RECORD_LISTED + 8 * (size_t)i);
+    }
+}
+
 enum slc_status slc_journal_next(struct slc_journal *journal,
                                  struct slc_journal_record *record,
                                  bool *found,
@@ -150,6 +183,7 @@ enum slc_status slc_journal_next(struct slc_journal *journal,
                                     slc_load_u64(bytes + RECORD_LAST_KEY + 8));
     record->all_f32 = (flags & FLAG_ALL_F32) != 0;
     record->completes = (flags & FLAG_COMPLETES) != 0;
+    load_stats(bytes, &record->values);
     record->hash = slc_load_u64(bytes + hash_at);
     journal->hash = record->hash;
     journal->next++;
@@ -195,8 +229,10 @@ enum slc_status slc_journal_add(struct slc_journal *journal,
     slc_store_u64(at + RECORD_COORDINATES, record->coordinate_bytes);
     slc_store_u64(at + RECORD_LAST_KEY, (uint64_t)record->last_key);
     slc_store_u64(at + RECORD_LAST_KEY + 8, (uint64_t)(record->last_key >> 64));
-    slc_store_u64(at + RECORD_FLAGS,
-                  (record->all_f32 ? FLAG_ALL_F32 : 0) | (record->completes ? FLAG_COMPLETES : 0));
+    slc_store_u64(at + RECORD_FLAGS, (record->all_f32 ? FLAG_ALL_F32 : 0) |
+                                         (record->completes ? FLAG_COMPLETES : 0) |
+                                         (record->values.integers ? FLAG_INTEGERS : 0));
+    store_stats(&record->values, at);
     slc_index_entry_encode(&record->entry, journal->order, at + RECORD_ENTRY);
     journal->hash = slc_hash64(at, bytes - 8);
     slc_store_u64(at + bytes - 8, journal->hash);

@@ -152,6 +152,7 @@ static enum slc_status journal_block(struct slc_writer *writer,
         .coordinate_bytes = writer->coordinate_bytes,
         .last_key = writer->last_key,
         .all_f32 = writer->all_f32,
+        .values = writer->values,
         .completes = completes,
     };
 
@@ -294,6 +295,7 @@ static void add_to_block(struct slc_writer *writer, const struct slc_tile_blob *
     entry->content_sum += tile->content_sum;
     writer->last_key = slc_key_join(tile->last_lo, tile->last_hi);
     writer->all_f32 = writer->all_f32 && tile->all_f32;
+    slc_value_stats_merge(&writer->values, &tile->stats);
     writer->coordinate_bytes += tile->index_bytes;
 }
 
@@ -384,6 +386,7 @@ static enum slc_status write_frame(struct slc_writer *writer, struct slc_error *
     }
     header->index_hash = slc_hash64(writer->index, header->index_bytes);
     header->info.value_type = writer->all_f32 ? SLC_F32 : SLC_F64;
+    header->info.has_zeros = writer->values.zeros > 0;
     header->info.file_bytes = header->index_offset + header->index_bytes + SLC_CLOSING_BYTES;
 
     SLC_TRY(slc_file_write_at(writer->files, writer->fd, writer->path, writer->index,
@@ -444,6 +447,7 @@ enum slc_status slc_writer_finish(struct slc_writer *writer,
         .header_hash = info->header_hash,
         .fiber_count = info->fiber_count,
         .value_type = info->value_type,
+        .values = writer->values,
     };
     slc_writer_destroy(writer);
     return SLC_OK;

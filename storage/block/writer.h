@@ -55,6 +55,7 @@ struct slc_writer_summary {
     uint64_t header_hash;
     uint64_t fiber_count;           /* number of fibers; 0 for layouts other than fiber-n */
     enum slc_value_type value_type; /* SLC_F32 if every value is exactly representable as a float */
+    struct slc_value_stats values;  /* statistics of the values */
 };
 
 struct slc_writer;

@@ -20,9 +20,10 @@ struct slc_journal_record {
     struct slc_block_entry entry;
     uint64_t coordinate_bytes; /* bytes of coordinates in this block and all previous blocks */
     slc_u128 last_key;
-    bool all_f32;   /* this block and all previous blocks only have f32 values */
-    bool completes; /* this is the last block of its partition */
-    uint64_t hash;  /* hash of this record; the next record repeats it */
+    bool all_f32;                  /* this block and all previous blocks only have f32 values */
+    struct slc_value_stats values; /* of this block and all previous blocks */
+    bool completes;                /* this is the last block of its partition */
+    uint64_t hash;                 /* hash of this record; the next record repeats it */
 };
 
 /* Identity of a build; a journal with another identity is not used. */
@@ -90,6 +91,7 @@ struct slc_writer {
 
     struct slc_file_header header; /* totals so far */
     bool all_f32;
+    struct slc_value_stats values; /* of all tiles so far */
     uint64_t coordinate_bytes;
     uint64_t target_bytes;
 

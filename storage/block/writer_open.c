@@ -213,6 +213,7 @@ restore_state(struct slc_writer *writer, const struct resume_point *point, struc
     writer->partition = point->partition;
     if (blocks > 0) {
         writer->all_f32 = point->last.all_f32;
+        writer->values = point->last.values;
         writer->coordinate_bytes = point->last.coordinate_bytes;
         writer->last_key = point->last.last_key;
     }
@@ -313,7 +314,8 @@ enum slc_status slc_writer_finished(const struct slc_writer_options *options,
                                                .content_sum = info->content_sum,
                                                .header_hash = info->header_hash,
                                                .fiber_count = info->fiber_count,
-                                               .value_type = info->value_type};
+                                               .value_type = info->value_type,
+                                               .values = last.values};
     }
     return status;
 }

@@ -311,7 +311,9 @@ static void survey_values(struct slc_encoder *encoder,
     blob->sum_of_squares = survey->squares;
     blob->content_sum = survey->content;
     blob->all_f32 = survey->all_f32;
-    blob->all_integer = survey->all_integer;
+    blob->stats = (struct slc_value_stats){
+        .integers = survey->all_integer, .low = survey->low, .high = survey->high};
+    slc_value_stats_collect(&blob->stats, source->values, source->nnz);
 }
 
 /* Counts fiber runs: the first key starts a run, and so does every key that differs from the

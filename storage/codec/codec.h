@@ -7,6 +7,7 @@
 #include "base/error/error.h"
 #include "base/key.h"
 #include "base/matrix.h"
+#include "storage/codec/value_stats.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +22,7 @@ struct slc_tile_source {
     uint32_t nnz;           /* 1 .. SLC_TILE_NNZ */
     const uint64_t *key_lo; /* bits 0..63 */
     const uint64_t *key_hi; /* bits 64..127, or NULL if all equal `upper` */
-    const double *values;   /* finite, not zero */
+    const double *values;   /* finite; not -0 */
     uint64_t upper;
 };
 
@@ -39,7 +40,7 @@ struct slc_tile_blob {
     uint32_t fibers;       /* number of fiber runs; nnz if the keys have no fiber run */
     uint32_t index_bytes;  /* bytes of coordinates, contained in data_bytes; for statistics */
     bool all_f32;          /* every value is exactly representable as a float */
-    bool all_integer;      /* every value is an integer of magnitude <= 2^53 */
+    struct slc_value_stats stats;
 };
 
 struct slc_encoder;

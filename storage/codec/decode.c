@@ -51,6 +51,7 @@ void slc_decoder_bind(struct slc_decoder *decoder, const struct slc_layout_info 
     decoder->keys = info->keys;
     memcpy(decoder->dims, info->dims, sizeof decoder->dims);
     decoder->partitioned = info->layout == SLC_LAYOUT_SORTED;
+    decoder->has_zeros = info->has_zeros;
     /* The loops that find runs shift 32-bit words, so they cannot find runs of more than
      * SLC_FIBER_BITS_MAX bits. */
     decoder->finds_runs = info->keys.run.bits > 0 && info->keys.run.bits <= SLC_FIBER_BITS_MAX;

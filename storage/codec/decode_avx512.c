@@ -169,9 +169,9 @@ AVX512 static bool avx512_lookup(const uint8_t *packed,
 }
 #pragma GCC diagnostic pop
 
-AVX512 static bool avx512_plain(const uint8_t *bytes, uint32_t count, double *values)
+AVX512 static bool avx512_plain(const uint8_t *bytes, uint32_t count, bool zeros, double *values)
 {
-    return slc_loop_plain(bytes, count, values);
+    return slc_loop_plain(bytes, count, zeros, values);
 }
 
 AVX512 static uint64_t avx512_field(const uint8_t *indices,

@@ -121,6 +121,7 @@ bool slc_avx512_integers(const struct slc_patched_view *above,
                          uint32_t group,
                          uint32_t groups,
                          double low,
+                         bool zeros,
                          double *values);
 
 /* decode_avx512_bytes.c */

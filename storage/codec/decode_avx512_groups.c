@@ -435,6 +435,7 @@ AVX512 bool slc_avx512_integers(const struct slc_patched_view *above,
                                 uint32_t group,
                                 uint32_t groups,
                                 double low,
+                                bool zeros,
                                 double *values)
 {
     struct maker maker = {.low = low, .nearest = _mm512_set1_epi32(-1)};
@@ -442,10 +443,10 @@ AVX512 bool slc_avx512_integers(const struct slc_patched_view *above,
     /* If the magnitude of `low` is at most 2^30, its sum with a small value fits into a 32-bit
      * element. Use the plain loop for other values of `low`. */
     if (low < -0x1p30 || low > 0x1p30) {
-        return slc_loop_integers(above, slc_avx512_unpack, group, groups, low, values);
+        return slc_loop_integers(above, slc_avx512_unpack, group, groups, low, zeros, values);
     }
     return make_groups(&maker, MAKE_REALS, above, group, groups, (unsigned char *)values) &&
-           (maker.zeros | _mm512_testn_epi32_mask(maker.nearest, maker.nearest)) == 0;
+           (zeros || (maker.zeros | _mm512_testn_epi32_mask(maker.nearest, maker.nearest)) == 0);
 }
 
 #endif

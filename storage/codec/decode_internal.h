@@ -105,6 +105,7 @@ struct slc_decoder {
     slc_u128 span;      /* last key - first key */
     unsigned span_bits; /* bit length of `span`, which bounds every gap and base */
     bool partitioned;   /* the layout is sorted by a mode */
+    bool has_zeros;     /* values may be 0 */
     bool finds_runs;    /* the layout's keys have fiber runs that the loops can find */
     bool two_words;     /* key bits 64..127 vary */
     bool small;         /* only key bits 0..31 vary; keys are decoded to key_small */

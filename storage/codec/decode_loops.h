@@ -163,9 +163,10 @@ SLC_LOOP bool slc_loop_integers(const struct slc_patched_view *above,
                                 uint32_t group,
                                 uint32_t groups,
                                 double low,
+                                bool zeros,
                                 double *values)
 {
-    uint64_t zeros = 0;
+    uint64_t found = 0;
 
     for (uint32_t g = 0; g < groups; g++, values += SLC_GROUP_NNZ) {
         uint64_t words[SLC_GROUP_NNZ + 8];
@@ -182,10 +183,10 @@ SLC_LOOP bool slc_loop_integers(const struct slc_patched_view *above,
             memcpy(&value, &bits, sizeof value);
             value = (value - 0x1p52) + low;
             values[i] = value;
-            zeros |= value == 0 ? UINT64_MAX : 0;
+            found |= value == 0 ? UINT64_MAX : 0;
         }
     }
-    return zeros == 0;
+    return zeros || found == 0;
 }
 
 SLC_LOOP bool slc_loop_lookup(const uint8_t *packed,
@@ -214,8 +215,9 @@ SLC_LOOP bool slc_loop_lookup(const uint8_t *packed,
     return true;
 }
 
-SLC_LOOP bool slc_loop_plain(const uint8_t *bytes, uint32_t count, double *values)
+SLC_LOOP bool slc_loop_plain(const uint8_t *bytes, uint32_t count, bool zeros, double *values)
 {
+    const uint64_t zero_fault = zeros ? 0 : UINT64_MAX;
     uint64_t faults = 0;
 
     /* Infinity or NaN minus itself is NaN, which is unequal to 0. */
@@ -223,7 +225,7 @@ SLC_LOOP bool slc_loop_plain(const uint8_t *bytes, uint32_t count, double *value
         double value = slc_load_f64(bytes + 8 * (size_t)i);
 
         values[i] = value;
-        faults |= value == 0 ? UINT64_MAX : 0;
+        faults |= value == 0 ? zero_fault : 0;
         faults |= value - value == 0 ? 0 : UINT64_MAX;
     }
     return faults == 0;

@@ -42,9 +42,10 @@ LOOP_TARGET static bool loop_integers(const struct slc_patched_view *above,
                                       uint32_t group,
                                       uint32_t groups,
                                       double low,
+                                      bool zeros,
                                       double *values)
 {
-    return slc_loop_integers(above, LOOP_UNPACK, group, groups, low, values);
+    return slc_loop_integers(above, LOOP_UNPACK, group, groups, low, zeros, values);
 }
 
 LOOP_TARGET static bool loop_lookup(const uint8_t *packed,
@@ -57,9 +58,9 @@ LOOP_TARGET static bool loop_lookup(const uint8_t *packed,
     return slc_loop_lookup(packed, LOOP_UNPACK, width, count, dictionary, entries, values);
 }
 
-LOOP_TARGET static bool loop_plain(const uint8_t *bytes, uint32_t count, double *values)
+LOOP_TARGET static bool loop_plain(const uint8_t *bytes, uint32_t count, bool zeros, double *values)
 {
-    return slc_loop_plain(bytes, count, values);
+    return slc_loop_plain(bytes, count, zeros, values);
 }
 
 LOOP_TARGET static uint64_t loop_field(const uint8_t *indices,

@@ -131,12 +131,13 @@ struct slc_decode_ops {
                  uint64_t *keys);
 
     /* Stores the values of whole groups plus `low` as f64. Returns false like `keys`, and also if a
-     * sum is zero. Needs an all_short sequence with bits_max at most 52, and low an integer in
-     * -2^53 .. 2^52, so that every step is exact. */
+     * sum is 0, unless `zeros`. Needs an all_short sequence with bits_max at most 52, and low an
+     * integer in -2^53 .. 2^52, so that every step is exact. */
     bool (*integers)(const struct slc_patched_view *above,
                      uint32_t group,
                      uint32_t groups,
                      double low,
+                     bool zeros,
                      double *values);
 
     /* Sets values[i] to the f64 of `dictionary` that the i-th index of `width` bits (up to 16) at
@@ -148,8 +149,9 @@ struct slc_decode_ops {
                    uint32_t entries,
                    double *values);
 
-    /* Copies little-endian f64; returns true if all are finite and none is zero. */
-    bool (*plain)(const uint8_t *bytes, uint32_t count, double *values);
+    /* Copies little-endian f64; returns true if all are finite and none is 0, or only finite if
+     * `zeros`. */
+    bool (*plain)(const uint8_t *bytes, uint32_t count, bool zeros, double *values);
 
     /* Decodes a field of codec blco: offset = ((index >> shift) & mask) + add modulo 2^64. Stores
      * the low 32 bits and returns the largest 64-bit offset. `indices` points into the block and

@@ -1,7 +1,8 @@
 /* Decodes the values of a tile in any value form (docs/FORMAT.md, section 7.1) to f64 or f32.
  *
- * In every value form, stored values are checked to be finite and not zero; values are rounded to
- * f32 only after this check. Cost: one or two cycles per nonzero. */
+ * In every value form, stored values are checked to be finite and, unless the file may have zeros,
+ * not zero. Values are rounded to f32 only after this check. Cost: one or two cycles per
+ * nonzero. */
 #include "storage/codec/decode_internal.h"
 
 #include <string.h>
@@ -11,17 +12,18 @@
 /* Differences of two such integers are at most 2^54, which needs 55 bits. */
 enum { INTEGER_BITS = 55 };
 
-/* True if `value` is finite and not 0. (Infinity or NaN minus itself is NaN, which is unequal to
- * 0.) */
-static inline bool is_sound_f64(double value)
+/* True if `value` is finite and allowed to be 0 if it is. (Infinity or NaN minus itself is NaN,
+ * which is unequal to 0.) */
+static inline bool is_sound_f64(const struct slc_decoder *decoder, double value)
 {
-    return (value != 0) & (value - value == 0);
+    return (decoder->has_zeros || value != 0) && value - value == 0;
 }
 
-/* Returns zero for a valid value. The result is as wide as the value, so that loops vectorize. */
-static inline uint32_t fault_f32(float value)
+/* Returns 0 for a valid value; `zero_fault` is the result for the value 0. The result is as wide as
+ * the value, so that loops vectorize. */
+static inline uint32_t fault_f32(float value, uint32_t zero_fault)
 {
-    return (value == 0 ? UINT32_MAX : 0) | (value - value == 0 ? 0 : UINT32_MAX);
+    return (value == 0 ? zero_fault : 0) | (value - value == 0 ? 0 : UINT32_MAX);
 }
 
 static bool
@@ -38,9 +40,10 @@ check_section(const uint8_t *section, uint64_t used, uint64_t bytes, struct slc_
     return true;
 }
 
-static bool check_constant(const uint8_t *section, struct slc_damage *damage)
+static bool
+check_constant(const struct slc_decoder *decoder, const uint8_t *section, struct slc_damage *damage)
 {
-    if (!is_sound_f64(slc_load_f64(section))) {
+    if (!is_sound_f64(decoder, slc_load_f64(section))) {
         return slc_damage_set(damage, section, "the bit pattern of a value", slc_load_u64(section),
                               "that of a finite number other than ", 0);
     }
@@ -90,7 +93,8 @@ static bool open_dictionary(struct slc_decoder *decoder,
     for (uint32_t i = 0; i < count; i++) {
         uint64_t bits = slc_load_u64(section + 8 + 8 * (size_t)i);
 
-        if (!is_sound_f64(slc_load_f64(section + 8 + 8 * (size_t)i)) || bits <= before) {
+        if (!is_sound_f64(decoder, slc_load_f64(section + 8 + 8 * (size_t)i)) ||
+            (i > 0 && bits <= before)) {
             return slc_damage_set(damage, section + 8 + 8 * (size_t)i,
                                   "the bit pattern of a dictionary value", bits,
                                   "that of a finite number and above ", before);
@@ -147,7 +151,7 @@ bool slc_values_open(struct slc_decoder *decoder,
     value->bytes = section;
     switch (value->form) {
     case SLC_FORM_CONSTANT:
-        return check_section(section, 8, bytes, damage) && check_constant(section, damage);
+        return check_section(section, 8, bytes, damage) && check_constant(decoder, section, damage);
     case SLC_FORM_INTEGER:
         return open_integers(decoder, section, bytes, damage);
     case SLC_FORM_DICTIONARY:
@@ -201,7 +205,7 @@ static void round_values(struct slc_decoder *decoder, uint32_t count)
 
 static bool raw_f64(struct slc_decoder *decoder, const uint8_t *bytes, uint32_t count)
 {
-    bool sound = decoder->ops->plain(bytes, count, exact_values(decoder));
+    bool sound = decoder->ops->plain(bytes, count, decoder->has_zeros, exact_values(decoder));
 
     round_values(decoder, count);
     return sound;
@@ -209,6 +213,7 @@ static bool raw_f64(struct slc_decoder *decoder, const uint8_t *bytes, uint32_t 
 
 static bool raw_f32(struct slc_decoder *decoder, const uint8_t *bytes, uint32_t count)
 {
+    const uint32_t zero_fault = decoder->has_zeros ? 0 : UINT32_MAX;
     uint32_t faults = 0;
 
     if (decoder->value_type == SLC_F64) {
@@ -217,7 +222,7 @@ static bool raw_f32(struct slc_decoder *decoder, const uint8_t *bytes, uint32_t 
         for (uint32_t i = 0; i < count; i++) {
             float value = slc_load_f32(bytes + 4 * (size_t)i);
 
-            faults |= fault_f32(value);
+            faults |= fault_f32(value, zero_fault);
             out[i] = (double)value;
         }
     } else {
@@ -226,7 +231,7 @@ static bool raw_f32(struct slc_decoder *decoder, const uint8_t *bytes, uint32_t 
         for (uint32_t i = 0; i < count; i++) {
             float value = slc_load_f32(bytes + 4 * (size_t)i);
 
-            faults |= fault_f32(value);
+            faults |= fault_f32(value, zero_fault);
             out[i] = value;
         }
     }
@@ -250,12 +255,14 @@ planes_chunk(struct slc_decoder *decoder, unsigned value_bytes, uint32_t start, 
 }
 
 /* Adds `low` to the unpacked integers of a group, which may have any number of bits. Returns false
- * if a value is zero or too large. */
-static bool long_integers(const uint64_t *above, uint32_t count, int64_t low, double *values)
+ * if a value is too large, or if it is 0 and `zeros` is false. */
+static bool
+long_integers(const uint64_t *above, uint32_t count, int64_t low, bool zeros, double *values)
 {
     const uint64_t most = (uint64_t)(INTEGER_MAX - low);
-    /* above[i] of a zero value; not valid if low is positive */
-    const uint64_t zero = (uint64_t)-low;
+    /* above[i] of a zero value (not valid if low is positive); UINT64_MAX if zeros are allowed,
+     * which no clamped value equals */
+    const uint64_t zero = zeros ? UINT64_MAX : (uint64_t)-low;
     bool sound = true;
 
     for (uint32_t i = 0; i < count; i++) {
@@ -284,7 +291,7 @@ static bool integers_chunk(struct slc_decoder *decoder,
 
     if (short_integers(value) &&
         decoder->ops->integers(&value->integers, start / SLC_GROUP_NNZ, count / SLC_GROUP_NNZ,
-                               (double)value->low, out)) {
+                               (double)value->low, decoder->has_zeros, out)) {
         done = count - count % SLC_GROUP_NNZ;
     }
     /* Decode the groups that ops->integers did not: an incomplete group, long integers, or invalid
@@ -297,7 +304,7 @@ static bool integers_chunk(struct slc_decoder *decoder,
                                damage)) {
             return false;
         }
-        if (!long_integers(decoder->packed, size, value->low, out + done)) {
+        if (!long_integers(decoder->packed, size, value->low, decoder->has_zeros, out + done)) {
             return slc_damage_set(damage, value->integers.widths + group, "an integer value", 0,
                                   "other than zero and of a magnitude at most ", INTEGER_MAX);
         }

@@ -137,6 +137,7 @@ static void describe_values(const struct frame *frame, struct slc_encoded_tile *
     const struct slc_value_plan *value = &frame->decoder->value;
 
     tile->form = (uint8_t)value->form;
+    tile->has_zeros = frame->decoder->has_zeros ? 1 : 0;
     switch (value->form) {
     case SLC_FORM_INTEGER:
         tile->low = value->low;

@@ -34,7 +34,7 @@ static inline void slc_survey_add(const struct slc_tile_source *source,
         double value = source->values[i];
         uint64_t hi = source->key_hi == NULL ? source->upper : source->key_hi[i];
 
-        assert(value != 0);
+        assert(value != 0 || !signbit(value));
         survey->squares += value * value;
         survey->content += slc_content_term(source->key_lo[i], hi, slc_bits_f64(value));
         survey->low = value < survey->low ? value : survey->low;

@@ -20,6 +20,7 @@ struct slc_layout_info {
     unsigned layout_mode; /* 0-based mode of sorted-n and fiber-n; 0 for blco */
     enum slc_codec codec; /* requested codec; each block records the codec that it uses */
     enum slc_value_type value_type;
+    bool has_zeros; /* values may be 0 (convert --keep-zeros) */
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
     uint64_t relabelled_modes; /* bit n is set if the store has a permutation for mode n */

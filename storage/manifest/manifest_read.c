@@ -13,6 +13,7 @@
 #include "storage/manifest/labels.h"
 #include "storage/manifest/manifest_text.h"
 #include "storage/manifest/names.h"
+#include "storage/manifest/values_json.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -404,7 +405,11 @@ static void parse_optional(struct parser *parser, const json_t *root, struct slc
 {
     const json_t *titles = json_object_get(root, "titles");
     const json_t *names = json_object_get(root, "names");
+    const json_t *values = json_object_get(root, "values");
 
+    if (values != NULL && !slc_values_from_json(values, manifest->nnz, &manifest->values)) {
+        set_member_error(parser, "values", "an object of valid statistics of values");
+    }
     if (titles != NULL && parser->status == SLC_OK) {
         parse_titles(parser, titles, manifest);
     }
@@ -430,6 +435,10 @@ static void parse_origin(struct parser *parser, const json_t *root, struct slc_s
     get_text(parser, object, "duplicate_policy", origin->duplicate_policy,
              sizeof origin->duplicate_policy);
     get_text(parser, object, "writer", origin->writer, sizeof origin->writer);
+    origin->keeps_zeros = json_is_true(json_object_get(object, "keep_zeros"));
+    if (json_object_get(object, "keep_zeros") != NULL && !origin->keeps_zeros) {
+        set_member_error(parser, "keep_zeros", "true or missing");
+    }
     if (json_object_get(object, "table") != NULL) {
         get_text(parser, object, "table", origin->table, sizeof origin->table);
     }

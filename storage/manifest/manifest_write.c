@@ -7,6 +7,7 @@
 #include "base/memory/memory.h"
 #include "storage/manifest/json_text.h"
 #include "storage/manifest/manifest_text.h"
+#include "storage/manifest/values_json.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -159,6 +160,9 @@ static json_t *json_origin(const struct slc_store_origin *origin, bool *ok)
     add_member(object, "explicit_zeros", json_count(origin->explicit_zeros), ok);
     add_member(object, "duplicate_policy", slc_json_string(origin->duplicate_policy), ok);
     add_member(object, "writer", slc_json_string(origin->writer), ok);
+    if (origin->keeps_zeros) {
+        add_member(object, "keep_zeros", json_true(), ok);
+    }
     if (origin->table[0] != '\0') {
         add_member(object, "table", slc_json_string(origin->table), ok);
     }
@@ -192,6 +196,9 @@ static json_t *json_manifest(const struct slc_manifest *manifest)
     /* The squares of huge values overflow, and JSON has no infinity. */
     add_member(root, "norm", isfinite(norm) ? json_real(norm) : json_null(), &ok);
     add_member(root, "content_sum", json_hex(manifest->content_sum), &ok);
+    if (manifest->values.distinct > 0) {
+        add_member(root, "values", slc_values_to_json(&manifest->values), &ok);
+    }
     add_member(root, "layouts", json_layouts(manifest, &ok), &ok);
     if (manifest->permutation_count > 0) {
         add_member(root, "permutations", json_permutations(manifest, &ok), &ok);

@@ -133,6 +133,13 @@ enum slc_status slc_manifest_check_layout(const struct slc_manifest *manifest,
                               fields[i].what, fields[i].found, fields[i].listed);
         }
     }
+    if (status == SLC_OK && manifest->values.distinct > 0 &&
+        info->has_zeros != (manifest->values.zeros > 0)) {
+        status = slc_fail(err, SLC_ERR_DAMAGED,
+                          "values of 0 are %s, but the store's manifest counts %" PRIu64
+                          " of them: the files do not belong together",
+                          info->has_zeros ? "allowed" : "not allowed", manifest->values.zeros);
+    }
     if (status == SLC_OK && !same_squares(manifest, info)) {
         status = slc_fail(err, SLC_ERR_DAMAGED,
                           "the sum of squares is %.17g, but %.17g in the store's manifest: the "

@@ -71,6 +71,7 @@ struct slc_store_origin {
     uint64_t entries_read;   /* lines with a nonzero or an explicit zero */
     uint64_t duplicates;     /* entries merged into an earlier entry */
     uint64_t explicit_zeros; /* entries dropped because their (summed) value is zero */
+    bool keeps_zeros;        /* values of zero are stored; then explicit_zeros is 0 */
     char duplicate_policy[16];
     char writer[64];             /* "sluice 0.1.0" */
     char table[SLC_TABLE_BYTES]; /* how table columns were read (docs/FORMAT.md); "" if no table */
@@ -86,6 +87,7 @@ struct slc_manifest {
     enum slc_value_type value_type;
     double sum_of_squares;
     uint64_t content_sum;
+    struct slc_value_stats values; /* older stores have none: `distinct` is 0 */
     unsigned layout_count;
     struct slc_store_layout layouts[SLC_MAX_LAYOUTS];
     unsigned permutation_count; /* relabelled modes, ascending */

@@ -14,7 +14,8 @@
 /* Scratch of one worker. */
 struct worker {
     struct slc_buffer block;
-    struct slc_decoder *decoder; /* NULL if nothing is decoded */
+    struct slc_decoder *decoder;   /* NULL if nothing is decoded */
+    struct slc_value_stats values; /* of the decoded tiles */
 };
 
 /* State of checking a block file. */
@@ -60,7 +61,7 @@ check_tiles(struct file_check *check, const struct slc_block_view *view, struct 
         if (status == SLC_OK && worker->decoder != NULL) {
             uint64_t pieces = 0;
 
-            status = slc_verify_tile(worker->decoder, view, tile, &pieces, &fault);
+            status = slc_verify_tile(worker->decoder, view, tile, &pieces, &worker->values, &fault);
             ended += slc_verify_fibers_ended(view, tile, pieces);
         }
         if (status != SLC_OK) {
@@ -180,12 +181,37 @@ static void destroy_workers(struct file_check *check)
     slc_free(check->workers);
 }
 
+/* Compares the values of all blocks, which were decoded without a fault, with the statistics in the
+ * manifest, and reports a difference. */
+static void check_values(struct file_check *check)
+{
+    struct slc_verifier *verifier = check->verifier;
+    const struct slc_value_stats *listed = &verifier->manifest.values;
+    struct slc_value_stats found = {.distinct = 0};
+    struct slc_error fault = SLC_ERROR_INIT;
+
+    for (unsigned i = 0; i < check->worker_count; i++) {
+        slc_value_stats_merge(&found, &check->workers[i].values);
+    }
+    if (listed->distinct == 0 || slc_value_stats_same(&found, listed)) {
+        return;
+    }
+    slc_fail(&fault, SLC_ERR_DAMAGED,
+             "the values are from %.17g to %.17g, with %" PRIu64
+             " zeros; the statistics in the store's manifest differ: from %.17g to %.17g, with "
+             "%" PRIu64 " zeros",
+             found.low, found.high, found.zeros, listed->low, listed->high, listed->zeros);
+    slc_error_locate_file(&fault, slc_reader_path(check->reader));
+    slc_verify_report(verifier, &fault);
+}
+
 /* Checks all blocks of an open file. Reports faults of blocks and returns other errors. */
 static enum slc_status
 check_blocks(struct slc_verifier *verifier, const struct slc_reader *reader, struct slc_error *err)
 {
     struct file_check check = {.verifier = verifier, .reader = reader};
     uint64_t blocks = slc_reader_info(reader)->block_count;
+    const uint64_t findings = verifier->report.findings;
     unsigned workers = 0;
 
     if (blocks == 0) {
@@ -196,6 +222,10 @@ check_blocks(struct slc_verifier *verifier, const struct slc_reader *reader, str
                                 &check.file, err));
     enum slc_status status = create_workers(&check, workers, err);
     SLC_THEN(status, slc_team_for(workers, blocks, 1, check_range, &check, err));
+    if (status == SLC_OK && verifier->options->decode && !slc_verify_ended(verifier) &&
+        verifier->report.findings == findings) {
+        check_values(&check);
+    }
     destroy_workers(&check);
     slc_block_file_close(&check.file);
     return status;

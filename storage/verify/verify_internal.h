@@ -63,12 +63,13 @@ enum slc_status slc_verify_tile_cut(const struct slc_block_view *block,
 
 /* Decodes tile `index` with `decoder` (of f64) and compares it with the directory and the header:
  * count, keys, coordinate ranges, sum of squares, content sum, value type. On success *fibers is
- * the number of fiber runs in the tile.
+ * the number of fiber runs in the tile, and its values are merged into *values.
  * Errors: SLC_ERR_DAMAGED with file, block and offset. */
 enum slc_status slc_verify_tile(struct slc_decoder *decoder,
                                 const struct slc_block_view *block,
                                 uint32_t index,
                                 uint64_t *fibers,
+                                struct slc_value_stats *values,
                                 struct slc_error *err) SLC_NODISCARD;
 
 /* Returns the number of fibers that end in tile `index` of a fiber-n layout; the tile has `pieces`

@@ -202,7 +202,7 @@ static enum slc_status tally_nonzeros(const struct slc_layout_info *info,
         tally->fibers +=
             (tally->nnz == 0 && i == 0) || !slc_key_same_fiber(&info->keys, key, tally->last_key);
         tally->last_key = key;
-        if (!isfinite(values[i]) || values[i] == 0 ||
+        if (!isfinite(values[i]) || (values[i] == 0 && !info->has_zeros) ||
             (info->value_type == SLC_F32 && (double)(float)values[i] != values[i])) {
             return slc_fail(err, SLC_ERR_DAMAGED,
                             "nonzero %" PRIu64 " of tile %" PRIu64
@@ -219,6 +219,22 @@ static enum slc_status tally_nonzeros(const struct slc_layout_info *info,
     }
     tally->nnz += chunk->nnz;
     return SLC_OK;
+}
+
+/* Merges the statistics of a chunk's values into *stats. */
+static void tally_values(const struct slc_chunk_view *chunk, struct slc_value_stats *stats)
+{
+    const double *values = chunk->values;
+    struct slc_value_stats found = {.integers = true, .low = values[0], .high = values[0]};
+
+    for (uint32_t i = 0; i < chunk->nnz; i++) {
+        found.low = values[i] < found.low ? values[i] : found.low;
+        found.high = values[i] > found.high ? values[i] : found.high;
+        found.integers =
+            found.integers && fabs(values[i]) <= 0x1p53 && trunc(values[i]) == values[i];
+    }
+    slc_value_stats_collect(&found, values, chunk->nnz);
+    slc_value_stats_merge(stats, &found);
 }
 
 /* Compares the whole tile with its directory entry. */
@@ -269,6 +285,7 @@ enum slc_status slc_verify_tile(struct slc_decoder *decoder,
                                 const struct slc_block_view *block,
                                 uint32_t index,
                                 uint64_t *fibers,
+                                struct slc_value_stats *values,
                                 struct slc_error *err)
 {
     const struct slc_layout_info *info = slc_reader_info(block->reader);
@@ -292,6 +309,9 @@ enum slc_status slc_verify_tile(struct slc_decoder *decoder,
         }
         status = tally_ranges(&tile, &chunk, &tally, err);
         SLC_THEN(status, tally_nonzeros(info, &tile, &chunk, &tally, err));
+        if (status == SLC_OK) {
+            tally_values(&chunk, values);
+        }
     }
     SLC_THEN(status, compare_entry(&tile, &entry, &tally, err));
     *fibers = tally.fibers;

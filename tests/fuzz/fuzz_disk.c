@@ -16,7 +16,7 @@ enum {
     /* storage/block/journal.c: the head, and the index entry after the writer's state in a
      * record. */
     JOURNAL_HEAD = 64,
-    JOURNAL_ENTRY = 40,
+    JOURNAL_ENTRY = 200,
     /* convert/build/resume/state_file.c and convert/build/spill/chunk.c. */
     STATE_HEAD = 24,
     CHUNK_BYTES = 20,

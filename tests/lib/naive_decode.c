@@ -283,7 +283,8 @@ static bool decode_values(const struct source *source, struct slc_naive_run *dec
         if (!integers) {
             decoded->values[i] = get_value(source, source->start + i);
         }
-        if (!isfinite(decoded->values[i]) || decoded->values[i] == 0) {
+        if (!isfinite(decoded->values[i]) ||
+            (decoded->values[i] == 0 && source->tile->has_zeros == 0)) {
             return false;
         }
     }

@@ -118,7 +118,7 @@ def seal_journal(order):
     """A journal of a block file: a head with its hash, then records that each start with the
     previous hash."""
     def seal(data):
-        size = 48 + 88 + 16 * order
+        size = 208 + 88 + 16 * order
         before = f.hash64(data[:56])
         struct.pack_into("<Q", data, 56, before)
         for at in range(64, len(data) - size + 1, size):

@@ -420,8 +420,8 @@ def read_header(page, file_bytes):
     require(page[:8] == MAGIC, "bad magic")
     require(struct.unpack_from("<Q", page, 4088)[0] == hash64(page[:4088]), "header hash")
     major, _minor, header_bytes, reserved = struct.unpack_from("<HHIQ", page, 8)
-    require(major == 1 and header_bytes == PAGE and reserved >> 17 == 0, "version or reserved bits")
-    own_sum, reserved = reserved >> 16 == 0, reserved & 0xFFFF
+    require(major == 1 and header_bytes == PAGE and reserved >> 18 == 0, "version or reserved bits")
+    zeros, own_sum, reserved = reserved >> 17 & 1, reserved >> 16 & 1 == 0, reserved & 0xFFFF
     layout, mode, value_type, order, codec = struct.unpack_from("<BBBBI", page, 32)
     names = ("nnz", "sum_bits", "blocks", "tiles", "index_at", "index_bytes", "index_hash",
              "file_bytes", "content")
@@ -439,7 +439,7 @@ def read_header(page, file_bytes):
     require(not any(page[114:116]) if own_sum else content_run != run, "run of the content sum")
     require(not any(page[116:128]) and not any(page[256:4088]), "unused header bytes")
     require(head["file_bytes"] == file_bytes, "file size")
-    head.update(order=order, run=run, content_run=content_run, dims=list(dims[:order]), value_type=value_type, codec=codec,
+    head.update(zeros=zeros, order=order, run=run, content_run=content_run, dims=list(dims[:order]), value_type=value_type, codec=codec,
                 layout=layout, mode=mode, relabelled=[n for n in range(order) if reserved >> n & 1],
                 sum_of_squares=struct.unpack_from("<d", page, 48)[0])
     return head
@@ -481,7 +481,8 @@ def read_block(data, entry, number, head):
         coords = coords_of(dims, lo, hi, head["run"])
         require((coords.min(axis=1) == low).all()
                 and (coords.max(axis=1) - low == extent).all(), "coordinate range of a tile")
-        require(np.isfinite(values).all() and (values != 0).all(), "values")
+        require(np.isfinite(values).all() and (head["zeros"] or (values != 0).all()), "values")
+        require(not np.signbit(values[values == 0]).any(), "a zero has a sign")
         require(sum_squares(values) == squares, "sum of squares of a tile")
         require(int(terms_of(dims, coords, (lo, hi), head, values).sum(dtype=np.uint64)) == content,
                 "content sum of a tile")

@@ -300,6 +300,33 @@ def members(struct):
     return found
 
 
+def zeros(folder):
+    """Zeros of arrays, tables and files are kept on request; info has the statistics of values."""
+    def path(name):
+        return os.path.join(folder, name)
+
+    coords, values = np.array([[0, 1, 2, 0, 0], [0, 1, 2, 3, 3]]), np.array([1.5, 0, -0.0, 2, -2])
+    table = {"a": coords[0], "b": coords[1], "v": values}
+    with open(path("in.tns"), "w") as file:
+        file.writelines(f"{i + 1} {j + 1} {v}\n" for i, j, v in zip(*coords, values))
+    of_file = sluice.convert(path("in.tns"), path("file.slc"), keep_zeros=True, index_base=1)
+    stores = [of_file, sluice.convert(coords, path("array.slc"), values, keep_zeros=True),
+              sluice.convert(table, path("table.slc"), columns=["int(a)", "int(b)"], value_column="v", keep_zeros=True)]
+    command("convert", path("in.tns"), path("command.slc"), "--keep-zeros", "--index-base", 1, "-q")
+    for tensor in stores:
+        info = tensor.info()
+        check((info.nnz, info.listed_zeros, info.keep_zeros, info.value_range, info.all_integers, info.distinct_values)
+              == (4, 3, True, (0, 1.5), False, (0, 1.5)), info)
+        with open(path("command.slc/blco.blk"), "rb") as want, open(os.path.join(tensor.path, "blco.blk"), "rb") as got:
+            check(want.read() == got.read(), tensor.path)
+    info = sluice.convert(coords, path("none.slc"), values).info()
+    check((info.nnz, info.listed_zeros, info.keep_zeros, info.explicit_zeros) == (1, 0, False, 3), info)
+    info = sluice.convert([np.arange(20)], path("many.slc"), np.arange(20) - 3.0).info()
+    check((info.value_range, info.all_integers, info.distinct_values, info.nnz) == ((-3, 16), True, None, 19), info)
+    info = sluice.convert([np.zeros(0, np.int64)], path("empty.slc"), np.zeros(0), shape=(4,)).info()
+    check((info.nnz, info.listed_zeros, info.value_range, info.distinct_values) == (0, None, None, None), info)
+
+
 def parity(folder):
     """Every option of the command is a keyword in Python and a field in C."""
     for name, (function, called) in PARITY.items():
@@ -435,6 +462,7 @@ run([
     ("layouts move to other folders", striped),
     ("exports are the command's", exported),
     ("policies for duplicates", duplicates),
+    ("zeros are kept", zeros),
     ("options are keywords and fields", parity),
     ("all faults of a store", damaged),
     ("a progress callback ends a call", wanted_no_more),

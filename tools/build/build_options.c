@@ -166,6 +166,18 @@ static void report_relabel(const struct slc_relabel_report *report, unsigned ord
     }
 }
 
+void build_report_zeros(const struct slc_builder_report *report, bool kept)
+{
+    struct format_text a;
+
+    if (kept) {
+        printf("  %-12s %s of the nonzeros below are listed cells with the value 0\n", "zeros",
+               format_count(&a, report->summary.values.zeros));
+    } else {
+        printf("  %-12s %s dropped\n", "zeros", format_count(&a, report->explicit_zeros));
+    }
+}
+
 void build_report(const struct slc_builder_report *report, unsigned order, const uint64_t *dims)
 {
     const struct slc_writer_summary *summary = &report->summary;

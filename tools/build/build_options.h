@@ -118,6 +118,9 @@ enum slc_status build_start(const struct build_options *options,
                             const char *output,
                             struct slc_error *err) SLC_NODISCARD;
 
+/* Prints how many zeros were dropped or, with `kept`, how many nonzeros of the store are 0. */
+void build_report_zeros(const struct slc_builder_report *report, bool kept);
+
 /* Prints the nonzeros, the blocks, the bytes per nonzero and the seconds of the build. */
 void build_report(const struct slc_builder_report *report, unsigned order, const uint64_t *dims);
 

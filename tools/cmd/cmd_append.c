@@ -133,7 +133,7 @@ static void print_report(const struct slc_convert_report *report,
     printf("\n");
     printf("  %-12s %s (policy %s)\n", "duplicates", format_count(&a, build->duplicates),
            args->input.duplicates);
-    printf("  %-12s %s dropped\n", "zeros", format_count(&a, build->explicit_zeros));
+    build_report_zeros(build, report->keeps_zeros);
     if (build->completed) {
         printf("  %-12s an interrupted run had already appended everything\n", "resumed");
     }

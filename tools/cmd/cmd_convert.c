@@ -28,6 +28,7 @@ struct arguments {
     const char *missing;
     const char *null;
     bool no_header;
+    bool keep_zeros;
     bool restart;
     struct forecast_options forecast;
 };
@@ -51,6 +52,9 @@ static const struct option options[] = {
         arguments,
         "how to combine nonzeros with equal coordinates: sum, mean, min, max, error, keep-first or "
         "keep-last"),
+    {"keep-zeros", OPTION_FLAG, offsetof(struct arguments, keep_zeros),
+     .help = "store values of 0 as listed cells, also in later commands that use OUT; of a dense "
+             "IN, all cells are stored"},
     {"value", OPTION_STRING, offsetof(struct arguments, value), .value = "TYPE|NAME",
      .fallback = "auto",
      .help = "type of the values: auto (lossless), f32 (rounds) or f64; with --columns, also the "
@@ -156,6 +160,7 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
         out->dims[n] = args->dims.length[n];
     }
     out->relabel = build_relabel(&args->build);
+    out->keep_zeros = args->keep_zeros;
     BUILD_SET(out, &args->build);
     out->restart = args->restart;
     out->commit_seconds = args->commit_seconds;
@@ -231,7 +236,7 @@ static void print_report(const struct slc_convert_report *report,
            report->dims_declared ? "declared" : "found in the data");
     printf("  %-12s %s (policy %s)\n", "duplicates", format_count(&a, build->duplicates),
            args->input.duplicates);
-    printf("  %-12s %s dropped\n", "zeros", format_count(&a, build->explicit_zeros));
+    build_report_zeros(build, args->keep_zeros);
     if (build->rounded_values > 0) {
         printf("  %-12s %s values changed by rounding to f32\n", "rounded",
                format_count(&a, build->rounded_values));

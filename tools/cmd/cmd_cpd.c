@@ -418,6 +418,7 @@ static void print_end(const struct cpd *cpd)
 
     slc_stream_stats(cpd->session.stream, &stats);
     report_fit(&cpd->result);
+    report_ratings(&cpd->session.store.manifest, false);
     cpd_output_report(&cpd->output);
     report_times(&cpd->result, cpd->checkpoint.seconds_before + slc_seconds_since(cpd->start_ns),
                  cpd->checkpoint.seconds_before, cpd->write_seconds, &stats,

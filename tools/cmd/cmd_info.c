@@ -6,6 +6,7 @@
 #include "storage/file/block_file.h"
 #include "storage/manifest/json_text.h"
 #include "storage/manifest/labels.h"
+#include "storage/manifest/values_json.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
@@ -313,15 +314,26 @@ static json_t *appended_to_json(const struct slc_store_origin *origin)
     return list;
 }
 
+/* Returns the statistics of the values; null if the store has none. */
+static json_t *values_to_json(const struct slc_value_stats *values)
+{
+    json_t *object = values->distinct > 0 ? slc_values_to_json(values) : json_null();
+
+    if (values->distinct > SLC_DISTINCT_MAX) {
+        slc_json_set(object, "distinct", json_null());
+    }
+    return object;
+}
+
 static json_t *origin_to_json(const struct slc_store_origin *origin)
 {
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:o}", "source", origin->source,
-                     "dialect", origin->dialect, "index_base", (json_int_t)origin->index_base,
-                     "entries_read", (json_int_t)origin->entries_read, "duplicates",
-                     (json_int_t)origin->duplicates, "explicit_zeros",
-                     (json_int_t)origin->explicit_zeros, "duplicate_policy",
-                     origin->duplicate_policy, "writer", origin->writer, "transforms",
-                     origin->transforms, "appended", appended_to_json(origin));
+    return json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:o, s:b}", "source", origin->source,
+        "dialect", origin->dialect, "index_base", (json_int_t)origin->index_base, "entries_read",
+        (json_int_t)origin->entries_read, "duplicates", (json_int_t)origin->duplicates,
+        "explicit_zeros", (json_int_t)origin->explicit_zeros, "duplicate_policy",
+        origin->duplicate_policy, "writer", origin->writer, "transforms", origin->transforms,
+        "appended", appended_to_json(origin), "keep_zeros", (int)origin->keeps_zeros);
 }
 
 static int print_json(const struct slc_store *store, const struct findings *findings)
@@ -350,6 +362,7 @@ static int print_json(const struct slc_store *store, const struct findings *find
         (json_int_t)info->max_block_bytes, "layouts", layouts, "relabelled_modes",
         relabelled_to_json(manifest), "modes", names_to_json(manifest), "origin",
         origin_to_json(&manifest->origin));
+    slc_json_set(object, "values", values_to_json(&manifest->values));
     slc_json_set_path(object, "path", store->path);
     return json_out_print(object, &err) == SLC_OK ? 0 : console_error(&err);
 }
@@ -439,6 +452,23 @@ static void print_origin(const struct slc_store_origin *found)
     }
 }
 
+/* Prints the statistics of the values, if the store has them. */
+static void print_values(const struct slc_value_stats *values, bool keeps_zeros)
+{
+    struct format_text a;
+
+    if (values->distinct > 0) {
+        printf("  %-12s from %.10g to %.10g, %s, %s%u distinct\n", "", values->low, values->high,
+               values->integers ? "all integers" : "not all integers",
+               values->distinct > SLC_DISTINCT_MAX ? "more than " : "",
+               values->distinct > SLC_DISTINCT_MAX ? SLC_DISTINCT_MAX : values->distinct);
+    }
+    if (keeps_zeros) {
+        printf("  %-12s zeros are kept: %s of the nonzeros are listed cells with the value 0\n", "",
+               format_count(&a, values->zeros));
+    }
+}
+
 static void print_text(const struct slc_store *store, const struct findings *findings)
 {
     const struct slc_manifest *manifest = &store->manifest;
@@ -454,6 +484,7 @@ static void print_text(const struct slc_store *store, const struct findings *fin
            (double)manifest->nnz / cells_of(manifest));
     printf("  %-12s %s, norm %.10g\n", "values", manifest->value_type == SLC_F32 ? "f32" : "f64",
            sqrt(manifest->sum_of_squares));
+    print_values(&manifest->values, manifest->origin.keeps_zeros);
     printf("  %-12s %u bits, content sum %016" PRIx64 "\n", "keys", info->keys.bits,
            manifest->content_sum);
     for (unsigned i = 0; i < manifest->layout_count; i++) {

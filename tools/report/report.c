@@ -3,6 +3,7 @@
 
 #include "base/memory/memory.h"
 #include "cpu/cpu.h"
+#include "report/ratings.h"
 #include "report/run_notes.h"
 #include "report/run_record.h"
 #include "tools/options/fields.h"
@@ -515,6 +516,15 @@ void report_fit(const struct slc_cp_result *result)
                result->heldout_norm / sqrt((double)result->heldout));
     }
     print_notes(result);
+}
+
+void report_ratings(const struct slc_manifest *manifest, bool unknown)
+{
+    char text[SLC_RUN_NOTE_BYTES];
+
+    if (slc_ratings_note(manifest, unknown, text, sizeof text)) {
+        printf("Note: %s\n\n", text);
+    }
 }
 
 void report_times(const struct slc_cp_result *result,

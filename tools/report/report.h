@@ -51,6 +51,10 @@ void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, 
 /* Prints "Final fit" and the reason for stopping. */
 void report_fit(const struct slc_cp_result *result);
 
+/* Prints a note if the values of the store look like ratings; `unknown`: the run treats cells that
+ * are not listed as unknown, not as zeros. */
+void report_ratings(const struct slc_manifest *manifest, bool unknown);
+
 /* Prints "Timing information". `times` is NULL for an MTTKRP; `write_seconds` is below 0 if nothing
  * was written. The total includes `seconds_before`, the time before the run was resumed. */
 void report_times(const struct slc_cp_result *result,

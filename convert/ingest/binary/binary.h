@@ -67,8 +67,8 @@ struct slc_binary {
     const char *values_name; /* name of the file of the values; NULL if it is the only file */
     /* True if the records are all elements of an array, in the order of their indices: the last
      * mode, or in Fortran order the first, changes fastest. There are then no fields of indices,
-     * and elements equal to 0 are omitted. */
-    bool dense, fortran_order;
+     * and elements equal to 0 are omitted unless `keep_zeros`. */
+    bool dense, fortran_order, keep_zeros;
 };
 
 /* Returns the number of bytes per nonzero, summed over all bands. */
@@ -89,9 +89,9 @@ enum slc_status slc_binary_decode(const struct slc_binary *binary,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /* Decodes elements of a dense array from a piece of `piece_count` elements, starting at element
- * *next of the piece, and appends those that are not 0 to `rows` until the piece ends or `rows` is
- * full. Advances *next past the decoded elements. `ordinal` is the number of the piece's first
- * element in the array, from 1. Errors: those of slc_binary_decode for values. */
+ * *next of the piece, and appends those that are not omitted to `rows` until the piece ends or
+ * `rows` is full. Advances *next past the decoded elements. `ordinal` is the number of the piece's
+ * first element in the array, from 1. Errors: those of slc_binary_decode for values. */
 enum slc_status slc_binary_decode_dense(const struct slc_binary *binary,
                                         const uint8_t *piece,
                                         uint64_t piece_count,
@@ -124,6 +124,7 @@ struct slc_binary_request {
     struct slc_input *input;
     struct slc_input *values; /* a second input with the values, or NULL */
     enum slc_dialect dialect;
+    bool keep_zeros; /* keep elements of a dense array that are 0 */
     /* options of the temporary file for inputs without random access */
     const struct slc_spool_options *spool;
     void *buffer; /* copy buffer for the spool */

@@ -340,7 +340,7 @@ enum slc_status slc_binary_decode_dense(const struct slc_binary *binary,
         const uint32_t sound = decode_values(
             value, field_at(binary, value, piece, piece_count, *next), stride, some, bits, values);
         for (uint32_t i = 0; i < sound; i++) {
-            if (values[i] != 0) {
+            if (binary->keep_zeros || values[i] != 0) {
                 for (unsigned m = 0; m < binary->order; m++) {
                     rows->coords[m][rows->count] = indices[m];
                 }

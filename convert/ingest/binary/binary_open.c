@@ -161,6 +161,7 @@ enum slc_status slc_binary_open(const struct slc_binary_request *request,
         slc_spool_destroy(opening.spool);
         return status;
     }
+    opening.binary.keep_zeros = request->keep_zeros;
     *spooled_bytes = opening.spool ? slc_spool_bytes(opening.spool) : 0;
     fill_header(&opening.binary, header);
     return slc_binary_source_open(&opening.binary, opening.spool, info.name,

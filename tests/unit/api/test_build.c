@@ -121,6 +121,47 @@ static void same_store_as_from_text(void)
     drop(&e);
 }
 
+/* Pushed zeros, -0 and a sum that cancels are listed cells with keep_zeros, also in a slice;
+ * without it they are dropped. The store reports statistics of its values. */
+static void keeps_zeros(void)
+{
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    const uint64_t rows[6] = {0, 1, 2, 0, 0, 3}, columns[6] = {0, 1, 2, 3, 3, 0};
+    const uint64_t *const coords[2] = {rows, columns};
+    const double values[6] = {1.5, 0, -0.0, 2, -2, 4};
+    const double want[3] = {0, 1.5, 4};
+    const struct sluice_range range = {0, 0, 2};
+    char path[600], part[600];
+
+    for (uint64_t keep = 0; keep < 2; keep++) {
+        struct sluice_builder_options options = {.struct_bytes = sizeof options,
+                                                 .keep_zeros = keep};
+        struct sluice_convert_report report = {.struct_bytes = sizeof report};
+        struct sluice_store_info info = {.struct_bytes = sizeof info};
+        struct sluice_builder *builder = NULL;
+        struct sluice_store *store = NULL;
+
+        snprintf(path, sizeof path, "%s/zeros-%d.slc", slc_test_folder(), (int)keep);
+        snprintf(part, sizeof part, "%s/part-%d.slc", slc_test_folder(), (int)keep);
+        API_OK(sluice_builder_create(path, 2, &options, &builder, &err), &err);
+        API_OK(sluice_builder_push(builder, 6, coords, values, &err), &err);
+        API_OK(sluice_builder_finish(builder, &report, &err), &err);
+        CU_ASSERT(report.nnz == (keep ? 5 : 2) && report.listed_zeros == (keep ? 3 : 0));
+        CU_ASSERT_EQUAL(report.explicit_zeros, keep ? 0 : 3);
+        API_OK(sluice_store_open(path, &store, &err), &err);
+        API_OK(sluice_store_get_info(store, &info, &err), &err);
+        CU_ASSERT(info.keep_zeros == keep && info.listed_zeros == report.listed_zeros);
+        CU_ASSERT(info.value_min == want[!keep] && info.value_max == 4 && !info.all_integers);
+        CU_ASSERT_EQUAL(info.distinct_count, 2 + keep);
+        CU_ASSERT_EQUAL(memcmp(info.distinct_values, want + !keep, (2 + keep) * sizeof *want), 0);
+        CU_ASSERT_EQUAL(info.distinct_values[2 + keep], 0);
+        sluice_store_close(store);
+        report = (struct sluice_convert_report){.struct_bytes = sizeof report};
+        API_OK(sluice_slice(path, part, 1, &range, NULL, &report, &err), &err);
+        CU_ASSERT(report.nnz == (keep ? 4 : 1) && report.listed_zeros == (keep ? 3 : 0));
+    }
+}
+
 /* Begins a store of two modes of sizes 3 and 4. */
 static struct sluice_builder *begin_small(const char *path)
 {
@@ -504,6 +545,7 @@ SLC_SUITE(build)
 {
     static const struct slc_test tests[] = {
         {"entries that are pushed make the store that text makes", same_store_as_from_text},
+        {"zeros are kept on request", keeps_zeros},
         {"invalid nonzeros are rejected", rejects_invalid_nonzeros},
         {"lengths, orders and budgets that do not do", needs_lengths_without_entries},
         {"layouts are added, listed and dropped", adds_and_drops_layouts},

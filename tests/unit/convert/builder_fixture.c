@@ -150,10 +150,11 @@ void expected_create(struct expected *e,
         }
         value = policy == SLC_DUPLICATES_MEAN ? value / (double)(i - begin) : value;
         value = single ? (double)(float)value : value;
-        if (value == 0) {
+        if (value == 0 && !input->keep_zeros) {
             e->zeros++;
             continue;
         }
+        value = value == 0 ? 0 : value; /* not -0 */
         e->keys[e->count] = key;
         e->values[e->count++] = value;
     }
@@ -242,6 +243,7 @@ enum slc_status run_build(const struct input *input,
                                           .codec = build->codec ? build->codec : SLC_CODEC_PACKED,
                                           .value = build->value,
                                           .duplicates = build->duplicates,
+                                          .keep_zeros = input->keep_zeros,
                                           .fibers = build->fibers,
                                           .run = build->run,
                                           .relabel = build->relabel,

@@ -16,6 +16,7 @@ struct input {
     uint64_t count;
     uint64_t *coords[SLC_MAX_ORDER];
     double *values;
+    bool keep_zeros; /* zeros belong to the store */
 };
 
 /* Nonzeros stably sorted by key and combined one after the other. */

@@ -225,7 +225,8 @@ void block_image_free(struct block_image *image)
     free(image->bytes);
 }
 
-static bool chunk_sound(const struct slc_tile_view *view, const struct slc_chunk_view *chunk)
+static bool
+chunk_sound(const struct slc_tile_view *view, const struct slc_chunk_view *chunk, bool zeros)
 {
     bool sound = true;
 
@@ -237,7 +238,7 @@ static bool chunk_sound(const struct slc_tile_view *view, const struct slc_chunk
     for (uint32_t i = 0; i < chunk->nnz && view->value_type == SLC_F64; i++) {
         double value = ((const double *)chunk->values)[i];
 
-        sound &= isfinite(value) && value != 0;
+        sound &= isfinite(value) && (zeros || value != 0);
     }
     return sound;
 }
@@ -373,7 +374,7 @@ enum slc_status block_image_decode_by(struct slc_decoder *decoder,
         /* Two chunks of a kind, so that every change of kind occurs. */
         status = next_either(&view, &info->keys.run, start / chunk_nnz % 4 < 2, chunk_nnz,
                              &expanded, &chunk, err);
-        sound &= chunk_sound(&view, &chunk);
+        sound &= chunk_sound(&view, &chunk, info->has_zeros);
         ascends &= chunk_ascends(info, &entry, &view, &chunk, start, &last);
         if (tile != NULL) {
             equal &= start + chunk.nnz <= tile->nnz && chunk_equal(&view, &chunk, tile, start);

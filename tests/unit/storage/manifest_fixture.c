@@ -27,6 +27,8 @@ void sample(struct slc_manifest *manifest)
     manifest->value_type = SLC_F32;
     manifest->sum_of_squares = 0.1;
     manifest->content_sum = UINT64_C(0xfedcba9876543210);
+    manifest->values = (struct slc_value_stats){
+        .distinct = 3, .zeros = 7, .low = -2.5, .high = 0.1, .listed = {-2.5, 0, 0.1}};
     manifest->layout_count = 2;
     manifest->layouts[0] = (struct slc_store_layout){
         "blco.blk", SLC_LAYOUT_BLCO, 0, SLC_CODEC_LZ4, 8192000, 17, 4711, 1};
@@ -39,6 +41,7 @@ void sample(struct slc_manifest *manifest)
                                   .entries_read = 5,
                                   .duplicates = 2,
                                   .explicit_zeros = 1,
+                                  .keeps_zeros = true,
                                   .duplicate_policy = "keep-first",
                                   .writer = "sluice 0.1.0",
                                   .transforms = "abs,log1p",
@@ -54,6 +57,8 @@ void check_same(const struct slc_manifest *a, const struct slc_manifest *b)
     CU_ASSERT_EQUAL(a->value_type, b->value_type);
     CU_ASSERT_EQUAL(slc_bits_f64(a->sum_of_squares), slc_bits_f64(b->sum_of_squares));
     CU_ASSERT_EQUAL(a->content_sum, b->content_sum);
+    CU_ASSERT(slc_value_stats_same(&a->values, &b->values));
+    CU_ASSERT_EQUAL(a->origin.keeps_zeros, b->origin.keeps_zeros);
     CU_ASSERT_EQUAL(a->layout_count, b->layout_count);
     for (unsigned i = 0; i < a->layout_count; i++) {
         CU_ASSERT_STRING_EQUAL(a->layouts[i].file, b->layouts[i].file);

@@ -79,7 +79,7 @@ static void forged_headers(void)
         {"major version", 8, 2, 2, SLC_ERR_UNSUPPORTED},
         {"major version", 8, 2, 0, SLC_ERR_UNSUPPORTED},
         {"header bytes", 12, 4, 8192, SLC_ERR_FORMAT},
-        {"reserved bits", 16, 8, 1 << 17, SLC_ERR_UNSUPPORTED},
+        {"reserved bits", 16, 8, 1 << 18, SLC_ERR_UNSUPPORTED},
         {"run of the content sum", 16, 8, 1 << 16, SLC_ERR_FORMAT},
         {"run of the content sum", 114, 1, 1, SLC_ERR_FORMAT},
         {"whole fibers", 32, 1, 3, SLC_ERR_FORMAT},

@@ -37,7 +37,7 @@ check_encoders(const struct block_image *image, const struct tile_case *tile, en
                                sizeof other.blob.sum_of_squares),
                         0);
         CU_ASSERT_EQUAL(other.blob.all_f32, image->blob.all_f32);
-        CU_ASSERT_EQUAL(other.blob.all_integer, image->blob.all_integer);
+        CU_ASSERT(slc_value_stats_same(&other.blob.stats, &image->blob.stats));
         block_image_free(&other);
     }
     CU_ASSERT(slc_encoder_force(NULL));
@@ -244,11 +244,63 @@ static void test_value_forms(void)
         tile_case_make(&tile, &random, 2, dims, 40, 20000, (enum value_kind)kind);
         block_image_make(&image, &tile, SLC_CODEC_PACKED);
         CU_ASSERT_EQUAL(((const uint8_t *)image.blob.data)[1], forms[kind]);
-        CU_ASSERT_EQUAL(image.blob.all_integer, kind == VALUES_INTEGER);
+        CU_ASSERT_EQUAL(image.blob.stats.integers, kind == VALUES_INTEGER);
         CU_ASSERT(image.blob.all_f32 == f32[kind] || kind == VALUES_INTEGER);
         block_image_free(&image);
         check_round_trip(&tile, 1024);
         tile_case_free(&tile);
+    }
+}
+
+/* Decodes with every codec and instruction set a tile with zeros as if it had none. */
+static void check_zeros_found(const struct tile_case *tile)
+{
+    struct slc_layout_info plain = tile->info;
+
+    plain.has_zeros = false;
+    for (size_t c = 0; c < SLC_COUNT(codecs); c++) {
+        struct block_image image;
+
+        block_image_make(&image, tile, codecs[c]);
+        for (size_t s = 0; s < SLC_COUNT(sets); s++) {
+            struct slc_error err = SLC_ERROR_INIT;
+
+            if (slc_decoder_force(sets[s])) {
+                SLC_ASSERT_FAILS(block_image_decode(&image, &plain, SLC_F64, 1024, NULL, &err),
+                                 SLC_ERR_DAMAGED, &err, "expected");
+            }
+        }
+        block_image_free(&image);
+    }
+    CU_ASSERT(slc_decoder_force(NULL));
+}
+
+/* Zeros in every form of values, few and many, alone, and among negative values. */
+static void test_zeros(void)
+{
+    static const uint32_t every[] = {1, 2, 7, 131, 8000};
+    struct random_stream random = stream_of(61);
+    const uint64_t dims[2] = {1 << 20, 1 << 20};
+
+    for (unsigned round = 0; round < 2 * VALUE_KINDS; round++) {
+        for (size_t e = 0; e < SLC_COUNT(every); e++) {
+            struct tile_case tile;
+            uint64_t zeros = 0;
+
+            tile_case_make(&tile, &random, 2, dims, 40, 9001, (enum value_kind)(round / 2));
+            tile.info.has_zeros = true;
+            for (uint32_t i = 0; i < tile.nnz; i++) {
+                const bool zero = i % every[e] == every[e] / 2;
+
+                tile.values[i] = zero ? 0 : round % 2 == 0 ? tile.values[i] : -tile.values[i];
+                zeros += zero;
+            }
+            check_round_trip(&tile, 1024);
+            if (zeros > 0) {
+                check_zeros_found(&tile);
+            }
+            tile_case_free(&tile);
+        }
     }
 }
 
@@ -433,6 +485,7 @@ static const struct slc_test tests[] = {
     {"coordinates that cross 2^32 come back", test_wide_fields},
     {"the longest gaps come back", test_extreme_gaps},
     {"values get their cheapest form", test_value_forms},
+    {"zeros come back, and are found where there must be none", test_zeros},
     {"integers up to 2^53", test_largest_integers},
     {"sums and ranges of a tile", test_blob},
     {"keys with one upper half", test_one_upper_half},

@@ -188,13 +188,17 @@ static bool integers_right(const struct slc_decode_ops *ops,
 {
     static double values[VALUES_MOST + 16];
     bool equal = true, zero = false;
-    const bool sound = ops->integers(&sequence->view, group, groups, low, values);
+    const bool sound = ops->integers(&sequence->view, group, groups, low, false, values);
 
     for (uint32_t i = 0; i < groups * SLC_GROUP_NNZ; i++) {
         const double want = (double)sequence->values[group * SLC_GROUP_NNZ + i] + low;
 
         zero |= want == 0;
         equal &= values[i] == want;
+    }
+    equal &= ops->integers(&sequence->view, group, groups, low, true, values);
+    for (uint32_t i = 0; i < groups * SLC_GROUP_NNZ; i++) {
+        equal &= values[i] == (double)sequence->values[group * SLC_GROUP_NNZ + i] + low;
     }
     return sound == !zero && equal;
 }

@@ -328,6 +328,9 @@ static void test_layouts(void)
     for (int values = 0; values < SLC_MADE_VALUES; values += slc_test_quick() ? 3 : 1) {
         slc_made_tensor_create(&tensor, 4, dims, 7000, (enum slc_made_values)values,
                                slc_test_seed());
+        for (uint64_t i = 0; values % 2 == 1 && i < tensor.nnz; i += 9) {
+            tensor.values[i] = 0;
+        }
         slc_made_tensor_rekey(&tensor, (struct slc_fiber_run){3, 5}, &rekeyed);
         tensor.tile_nnz = 150;
         rekeyed.tile_nnz = 150;

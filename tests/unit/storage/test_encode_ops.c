@@ -5,6 +5,7 @@
 #include "slc_test.h"
 #include "storage/codec/bitpack.h"
 #include "storage/codec/encode_ops.h"
+#include "storage/codec/value_stats.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -189,7 +190,69 @@ static void test_pack(void)
     }
 }
 
+/* Statistics by definition: a list of the distinct values, sorted by insertion. */
+static void expect_stats(const double *values, uint32_t count, struct slc_value_stats *stats)
+{
+    double all[NNZ] = {0};
+    unsigned distinct = 0;
+
+    *stats = (struct slc_value_stats){.integers = true, .low = values[0], .high = values[0]};
+    for (uint32_t i = 0; i < count; i++) {
+        unsigned at = distinct;
+        bool known = false;
+
+        for (unsigned k = 0; k < distinct; k++) {
+            known = known || all[k] == values[i];
+        }
+        for (; !known && at > 0 && all[at - 1] > values[i]; at--) {
+            all[at] = all[at - 1];
+        }
+        all[known ? distinct : at] = known ? 0 : values[i];
+        distinct += !known;
+        stats->zeros += values[i] == 0;
+        stats->integers = stats->integers && values[i] == (double)(int64_t)values[i];
+    }
+    stats->low = all[0];
+    stats->high = all[distinct - 1];
+    stats->distinct = distinct > SLC_DISTINCT_MAX ? SLC_DISTINCT_MAX + 1 : distinct;
+    if (distinct <= SLC_DISTINCT_MAX) {
+        memcpy(stats->listed, all, distinct * sizeof *all);
+    }
+}
+
+/* Statistics of few and many distinct values, and the same merged from pieces in both orders. */
+static void test_stats(void)
+{
+    for (unsigned round = 0; round < 400; round++) {
+        const unsigned kinds = 1 + round % 20;
+        struct slc_value_stats want, got, pieces[2] = {{.distinct = 0}, {.distinct = 0}};
+        double values[NNZ];
+
+        for (uint32_t i = 0; i < NNZ - 1; i++) {
+            values[i] = (double)(random_word(round * NNZ + i) % kinds) - (round % 3 == 0 ? 4 : 0);
+            values[i] *= round % 2 == 0 ? 0.5 : 3;
+        }
+        expect_stats(values, NNZ - 1, &want);
+        got = want;
+        got.distinct = 99;
+        slc_value_stats_collect(&got, values, NNZ - 1);
+        CU_ASSERT(slc_value_stats_same(&got, &want));
+        for (uint32_t i = 0; i < NNZ - 1; i += 29) {
+            const uint32_t count = NNZ - 1 - i < 29 ? NNZ - 1 - i : 29;
+
+            expect_stats(values + i, count, &got);
+            slc_value_stats_collect(&got, values + i, count);
+            slc_value_stats_merge(&pieces[0], &got);
+            slc_value_stats_merge(&got, &pieces[1]);
+            pieces[1] = got;
+        }
+        CU_ASSERT(slc_value_stats_same(&pieces[0], &want));
+        CU_ASSERT(slc_value_stats_same(&pieces[1], &want));
+    }
+}
+
 static const struct slc_test tests[] = {
+    {"statistics of values", test_stats},
     {"surveys of values", test_survey},
     {"integers above the smallest", test_above},
     {"lengths in bits", test_longer},

@@ -224,7 +224,7 @@ static void content_runs(void)
         {0, 1, 3, SLC_ERR_FORMAT, "reserved bit"},
         {0, 0, 1, SLC_ERR_FORMAT, "reserved bit"},
         {0, 0, 0, SLC_OK, ""},
-        {SLC_CONTENT_RUN_BIT << 1, 0, 0, SLC_ERR_UNSUPPORTED, "features"},
+        {SLC_ZEROS_BIT << 1, 0, 0, SLC_ERR_UNSUPPORTED, "features"},
     };
     const uint64_t dims[3] = {16, 32, 64};
     struct slc_error err = SLC_ERROR_INIT;
