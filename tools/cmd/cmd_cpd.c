@@ -1,4 +1,4 @@
-/* sluice cpd: factorizes a streamed store by CP-ALS. Opens the store, plans, runs the solver with
+/* sluice cpd: factorizes a streamed store. Opens the store, plans, runs the solver with
  * callbacks that report and log, writes the model and run.json, and maps the stop reason to an exit
  * code. */
 #include "base/error/clock.h"
@@ -569,7 +569,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_cpd = {
     .name = "cpd",
-    .summary = "factorize a store by CP-ALS or with constraints, streaming it from disk",
+    .summary = "factorize a store: least squares, constraints, counts or completion",
     .example = "sluice cpd flights-4d.slc --rank 16 --memory 512MiB",
     .operands = "X.slc",
     .operands_min = 1,
