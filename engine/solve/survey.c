@@ -61,7 +61,7 @@ static void keep_refused(struct survey_run *run,
                          uint32_t i,
                          double value)
 {
-    uint64_t index[SLC_MAX_ORDER];
+    uint64_t index[SLC_MAX_ORDER] = {0};
     unsigned n = 0;
 
     for (unsigned m = 0; m < tile->order; m++) {

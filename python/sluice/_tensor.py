@@ -10,7 +10,7 @@ from ctypes import byref, c_uint32, c_uint64, c_void_p
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _structs as c
-from ._arguments import function, is_bool, items, path_bytes, path_text, real, whole, wholes, wrong
+from ._arguments import flag, function, is_bool, items, path_bytes, path_text, real, whole, wholes, wrong
 from ._errors import InputError, Interrupted, UsageError
 from ._interop import model_of
 from ._library import LIB, Progress, Run, call, options, pointer
@@ -320,7 +320,7 @@ class Tensor(Stored):
     @staticmethod
     def _loss(known: c.CpdOptions, loss: str, observed: bool, biases: str, inner: int, huber: float) -> None:
         """Sets loss, unlisted cells and biases."""
-        known.loss, known.unlisted = choose("loss", LOSSES, loss), int(bool(observed))
+        known.loss, known.unlisted = choose("loss", LOSSES, loss), int(flag("observed", observed))
         known.biases = choose("biases", BIASES, biases)
         known.inner, known.huber = inner, real("huber", huber, 0)
 

@@ -22,6 +22,7 @@ WRONG = {"int": (None, "1", 1.5, [1], True, -1, 2**64), "float": (None, "1", [1]
          "str": (None, 5, True, ["a"], "?"), "PathLike": (None, 5, True, ["a"]), "Sequence[int]": (None, *LISTS),
          "Sequence[float]": (None, 5, "01", ["a"], [True], [None]), "Sequence[PathLike]": (None, 5, "drive", b"drive", [5]),
          "Union[int, Sequence[int]]": LISTS[1:], "Progress": (5, "x", [1]), "Callable": (5, "x", [1]), "Fibers": (None, 1.5, "x", [1], True, -1, (0, "a"), (0,), (0, 1, 2)),
+         "PerMode": (None, "1", [1], True, {0: "1"}, {99: 1}), "Modes": (None, 5, "1", ["a"], [99]),
          "Labels": (5, True, [5], {"a": "x"}, {0.5: "x"}, {0: 5})}
 SIZES = (-1, 0, "0", True, [1], "x", 1.5, 2**64)  # of memory and files
 # Arguments without an annotation that says what they are, and arguments that accept some of the wrong values.
@@ -37,7 +38,7 @@ OWN = {"memory": SIZES, "device_memory": SIZES, "io_limit": SIZES, "block_bytes"
        "transform": (5, ["abs"], "?"), "null": (5, ["NA", 5], True), "columns": (5, True, ""), "value_column": (["a"], "?"),
        "delimiter": (5, "", "ab", [","]), "values": (5, ["a"], "none.npy"), "source": (None, 5, True, [[0], [0]]), "value": (None, 5, [1], "f16"),
        "shape": (5, "12", [1.5], [True], ["a"], [-1]), "source_name": (5, ["a"]), "runs": (None, 5, "r2", b"r2", [5], [None]),
-       "zipf": (None, "1", True, -1), "noise": (None, "1", True, -1), "output": (5, True, ["a"])}
+       "bounds": (5, [1], ["a", 1], {99: (0, 1)}), "zipf": (None, "1", True, -1), "noise": (None, "1", True, -1), "output": (5, True, ["a"])}
 # Whole numbers for which 0 would silently mean a default.
 ABOVE_ZERO = ("rows", "most", "components")
 # Words in messages about a part of an argument.

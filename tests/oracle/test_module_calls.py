@@ -263,7 +263,7 @@ PARITY = {
     "ttm": (sluice.Tensor.ttm, {"kernel": "elements"} | BUILT),
     "mttkrp": (sluice.Tensor.mttkrp, {"output": "", "device-name": ""} | COMPUTED),
     "plan": (sluice.Tensor.plan, {"iters": "", "mode-order": ""} | COMPUTED),
-    "cpd": (sluice.Tensor.cpd, {"maxsecs": "max_seconds", "checkpoint-interval": "checkpoint_interval",
+    "cpd": (sluice.Tensor.cpd, {"unlisted": "observed", "maxsecs": "max_seconds", "checkpoint-interval": "checkpoint_interval",
                                 "device-name": "", "runs": "", "keep": "", "consistency": "", "stem": "", "ktensor": "", "nowrite": ""} | COMPUTED),
     "predict": (sluice.Result.predict_file, {"write": "output", "value": "value_column"}),
     "top": (sluice.Result.top, {"mode": "modes", "order": "", "csv": ""}),
