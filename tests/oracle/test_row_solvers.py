@@ -1,0 +1,198 @@
+#!/usr/bin/python3
+"""Methods that update rows (non-negative, Poisson, completion) against the references of this folder,
+known answers and planted models."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+import completion  # noqa: E402
+import cp_als  # noqa: E402
+import nonnegative  # noqa: E402
+import planted  # noqa: E402
+import poisson  # noqa: E402
+from tap import FULL, Skip, bundled, check, run, unpacked  # noqa: E402
+
+AMINO_ACIDS_FIT = 0.974858884  # non-negative, rank 3
+COUNTS_OPTIMUM = 8794116.73  # log-likelihood of SparTen's test tensor at rank 5
+
+
+def sparten():
+    """SparTen's test tensor: counts, 10 x 10 x 10."""
+    with open(bundled("sparten-poisson-10", ".sptensor.txt"), encoding="ascii") as file:
+        rows = np.array([line.split() for line in file.read().splitlines()[4:]], dtype=float)
+    return (10, 10, 10), (rows[:, :3].astype(int) - 1).T.copy(), rows[:, 3].copy()
+
+
+def some_flights(count):
+    """A sample of the flights, in the box that they fill."""
+    dims, coords, values = cp_als.read_tns(unpacked("flights-4d"))
+    kept = np.sort(np.random.default_rng(2).choice(len(values), count, replace=False))
+    coords, values = coords[:, kept], values[kept]
+    coords = np.array([np.unique(row, return_inverse=True)[1] for row in coords])
+    return tuple(int(row.max()) + 1 for row in coords), coords, values
+
+
+def start_of(dims, rank, seed):
+    rng = np.random.default_rng(seed)
+    return [rng.random((size, rank)) for size in dims]
+
+
+def known_optimum(_folder):
+    """The PDNR reference finds the optimum of SparTen's tensor, and MU approaches it."""
+    dims, coords, values = sparten()
+    for seed in (0, 1, 2) if FULL else (0,):
+        start = start_of(dims, 5, seed)
+        found = poisson.pdnr(dims, coords, values, start, 100, tolerance=1e-8)[0][-1]["log_likelihood"]
+        check(abs(found - COUNTS_OPTIMUM) < 0.01, f"seed {seed}: PDNR ends at {found}")
+        found = poisson.mu(dims, coords, values, start, 60)[0][-1]["log_likelihood"]
+        check(COUNTS_OPTIMUM - 4 < found < COUNTS_OPTIMUM + 0.01, f"seed {seed}: MU reaches {found}")
+
+
+def known_fit(_folder):
+    """The HALS reference finds the non-negative fit of the amino acids; exact rows are optimal."""
+    dims, coords, values = cp_als.read_tns(unpacked("genten-aminoacid_data"))
+    fits, factors = nonnegative.als(dims, coords, values, start_of(dims, 3, 0), 200)
+    check(abs(fits[-1] - AMINO_ACIDS_FIT) < 1e-6, f"fit {fits[-1]}")
+    check(all(f.min() >= 0 for f in factors), "a negative element")
+    rng = np.random.default_rng(1)
+    for rank in range(1, 9):
+        base = rng.standard_normal((30, rank))
+        gram, sides = base.T @ base, rng.standard_normal((12, 30)) @ base
+        rows = nonnegative.exact(gram, sides)
+        slopes = rows @ gram - sides
+        check(rows.min() >= 0 and slopes.min() > -1e-9 and abs(rows * slopes).max() < 1e-9, f"not optimal: {rows}")
+        apart_by = np.abs(rows - nonnegative.swept(gram, sides, np.ones((12, rank)), 500)).max()
+        check(apart_by < 1e-9, f"HALS sweeps end {apart_by} from the minimum")
+
+
+def known_cells(_folder):
+    """The references of completion find a planted tensor from a part of its cells; their Newton steps
+    are the normal equations for squares, and end where the gradient of other losses is 0."""
+    rng = np.random.default_rng(3)
+    dims = (40, 30, 25)
+    factors, coords, values = planted.part_of_cells(dims, 3, 0.1, rng)
+    rows, products = cp_als.sorted_by(coords, values, 0)[0][0], poisson.products_of(coords, factors, 0, 3)
+    start = [rng.standard_normal((size, 3)) for size in dims]
+    for update, inner in ((completion.by_als, 1), (completion.by_ccd, 4)):
+        reached = completion.fitted(dims, coords, values, start, 60, update, inner)[0][-1]["rmse"]
+        check(reached < 1e-9 * values.std(), f"{update.__name__}: RMSE {reached}")
+    two = [[r["loss"] for r in completion.fitted(dims, coords, values, start, 5, update, 1, 0.1)[0]]
+           for update in (completion.by_als, completion.by_newton(completion.Squares()))]
+    check(apart(*two) < 1e-12, f"Newton steps for squares differ by {apart(*two)}")
+    for loss, cells in ((completion.Bernoulli(), (values > 0) * 1.0), (completion.Huber(0.5), values)):
+        x = completion.by_newton(loss)(rows, cells, products, np.zeros((40, 3)), 0.1, 200)
+        first = loss.derivatives(cells, (products * x[rows]).sum(axis=1))[0]
+        slope = np.abs(poisson.row_sums(rows, products * first[:, None], 40) + 0.2 * x).max()
+        check(slope < 1e-6, f"{type(loss).__name__}: gradient {slope}")
+        nearby = loss(cells, (products * (x[rows] + 1e-6)).sum(axis=1)) - loss(cells, (products * x[rows]).sum(axis=1))
+        numeric = poisson.row_sums(rows, nearby[:, None], 40)[:, 0]
+        exact = poisson.row_sums(rows, first[:, None] * products.sum(axis=1)[:, None] * 1e-6, 40)[:, 0]
+        check(np.abs(numeric - exact).max() < 1e-8, f"{type(loss).__name__}: derivatives")
+    sizes = np.abs(products)
+    for loss in (completion.Poisson(), completion.Gamma()):
+        x = completion.by_newton(loss)(rows, np.ceil(np.abs(values)), sizes, np.ones((40, 3)), 0.0, 200)
+        first = loss.derivatives(np.ceil(np.abs(values)), (sizes * x[rows]).sum(axis=1))[0]
+        slope = poisson.row_sums(rows, sizes * first[:, None], 40)
+        check(x.min() >= 0 and np.abs(np.minimum(x, slope)).max() < 1e-6, f"{type(loss).__name__}: {np.abs(np.minimum(x, slope)).max()}")
+
+
+# Runs in the environment with the packages; reads tensors and starts, writes objectives per iteration.
+PEERS = r"""
+import sys, warnings
+import numpy as np
+import pyttb
+import tensorly
+from tensorly.decomposition import non_negative_parafac_hals
+
+warnings.simplefilter("ignore")
+given = np.load(sys.argv[1])
+dims, coords, values = given["dims"], given["coords"], given["values"]
+iterations, inner, tolerance = int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[5])
+start = [given[f"start{n}"] for n in range(len(dims))]
+found = {}
+sparse = pyttb.sptensor(coords.T.copy(), values[:, None].copy(), tuple(map(int, dims)))
+for method in ("mu", "pdnr"):
+    reached, violations, raised = [], [], []
+    for count in range(1, iterations + 1):
+        told = pyttb.cp_apr(sparse, start[0].shape[1], algorithm=method, init=pyttb.ktensor([f.copy() for f in start]),
+                            stoptol=tolerance, maxiters=count, maxinneriters=inner, printitn=0,
+                            inexact=tolerance > 0)[2]
+        reached.append(told["obj"])
+        violations.append(told["kktViolations"].ravel()[-1])
+        raised.append(told.get("nViolations", np.zeros(1)).sum())
+    found[method], found[method + "_kkt"], found[method + "_raised"] = reached, violations, raised
+if np.prod([float(d) for d in dims]) < 2e6:
+    dense = np.zeros(dims)
+    dense[tuple(coords)] = values
+    begin = tensorly.cp_tensor.CPTensor((None, [f.copy() for f in start]))
+    errors = non_negative_parafac_hals(tensorly.tensor(dense), start[0].shape[1], n_iter_max=300, init=begin,
+                                       tol=1e-300, return_errors=True)[1]
+    found["hals"] = 1 - np.array(errors)
+np.savez(sys.argv[4], **found)
+"""
+
+
+def peers_python(folder):
+    """Python with pyttb and tensorly."""
+    if not FULL:
+        raise Skip("only in the long form: it installs packages from PyPI")
+    venv = os.environ.get("SLC_PEERS_VENV", os.path.join(folder, "venv"))
+    python = os.path.join(venv, "bin", "python3")
+    if not os.path.exists(python):
+        for command in ((sys.executable, "-m", "venv", venv),
+                        (python, "-m", "pip", "install", "-q", "pyttb==1.8.6", "tensorly==0.10.0")):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise Skip(f"the packages cannot be installed: {done.stderr[-200:]}")
+    return python
+
+
+def three_tensors():
+    found = {"SparTen's counts": (*sparten(), 5), "200 flights": (*some_flights(200), 2)}
+    return found | ({"3000 flights": (*some_flights(3000), 3)} if FULL else {})
+
+
+def peer_results(folder, python, tensor, start, iterations, inner, tolerance=1e-4):
+    """Objectives per iteration by pyttb and tensorly."""
+    dims, coords, values = tensor
+    given, out = os.path.join(folder, "given.npz"), os.path.join(folder, "found.npz")
+    np.savez(given, dims=dims, coords=coords, values=values, **{f"start{n}": f for n, f in enumerate(start)})
+    done = subprocess.run([python, "-c", PEERS, given, str(iterations), str(inner), out, str(tolerance)],
+                          capture_output=True, text=True, check=False)
+    check(done.returncode == 0, done.stderr)
+    return dict(np.load(out))
+
+
+def apart(one, two):
+    return float(np.abs(np.asarray(one) / np.asarray(two) - 1).max())
+
+
+def references_and_peers(folder):
+    """The references have the objectives of pyttb and tensorly after each iteration. pyttb increases
+    all zeros with phi > 0, not only inadmissible ones."""
+    python = peers_python(folder)
+    for name, (dims, coords, values, rank) in three_tensors().items():
+        start = start_of(dims, rank, 4)
+        peer = peer_results(folder, python, (dims, coords, values), start, 8, 10)
+        ours = {"mu": poisson.mu(dims, coords, values, start, 8, least_phi=0.0)[0],
+                "pdnr": poisson.pdnr(dims, coords, values, start, 8)[0]}
+        for method, records in ours.items():
+            objective = apart([r["log_likelihood"] for r in records], peer[method][:len(records)])
+            violation = apart([r["kkt"] for r in records], peer[method + "_kkt"][:len(records)])
+            print(f"# {name}, {method}: objective {objective:.1e}, KKT violation {violation:.1e}")
+            check(objective < 1e-8, f"{name}, {method}: the objective differs by {objective}")
+        if "hals" in peer:
+            fits = apart(nonnegative.als(dims, coords, values, start, 8)[0], peer["hals"][:8])
+            print(f"# {name}, HALS: fit {fits:.1e}")
+            check(fits < 1e-8, f"{name}: the fit by HALS differs by {fits}")
+
+
+if __name__ == "__main__":
+    run([("known optimum of counts", known_optimum),
+         ("known non-negative fit", known_fit),
+         ("known cells", known_cells),
+         ("references and peers", references_and_peers)])
