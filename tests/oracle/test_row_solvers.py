@@ -14,7 +14,7 @@ import cp_als  # noqa: E402
 import nonnegative  # noqa: E402
 import planted  # noqa: E402
 import poisson  # noqa: E402
-from tap import FULL, Skip, bundled, check, run, unpacked  # noqa: E402
+from tap import FULL, Skip, bundled, check, load_json, run, sluice, unpacked  # noqa: E402
 
 AMINO_ACIDS_FIT = 0.974858884  # non-negative, rank 3
 COUNTS_OPTIMUM = 8794116.73  # log-likelihood of SparTen's test tensor at rank 5
@@ -191,8 +191,88 @@ def references_and_peers(folder):
             check(fits < 1e-8, f"{name}: the fit by HALS differs by {fits}")
 
 
+def converted(folder, dims, coords, values, name="t", layouts=(), options=()):
+    """Store of a tensor, with further layouts."""
+    store = os.path.join(folder, name + ".slc")
+    sluice("convert", planted.saved(os.path.join(folder, name + ".npz"), dims, coords, values), store, "-q", *options)
+    if layouts:
+        sluice("layout", store, *layouts, "-q")
+    return store
+
+
+def decomposed(folder, store, start, iterations, *options, rank=None):
+    """Runs `cpd` from the factors `start` and returns (factors, record); the weights are in the factor of
+    the first mode. `rank`: without the components of biases."""
+    out, given = os.path.join(folder, "run"), os.path.join(folder, "start")
+    os.makedirs(given, exist_ok=True)
+    for n, factor in enumerate(start, 1):
+        np.save(os.path.join(given, f"mode-{n}.npy"), factor)
+    order = ",".join(str(n + 1) for n in range(len(start)))
+    sluice("cpd", store, "-r", rank or start[0].shape[1], "-i", iterations, "--tol", 0, "--init", given, "--mode-order", order,
+           "-o", out, "--restart", "-q", *options)
+    return model_of(out, len(start)), load_json(os.path.join(out, "run.json"))
+
+
+def model_of(out, order):
+    factors = [np.load(os.path.join(out, f"mode-{n + 1}.npy")) for n in range(order)]
+    factors[0] = factors[0] * np.load(os.path.join(out, "lambda.npy")).reshape(-1)
+    return factors
+
+
+STEPS = (1, 2, 3, 5, 8) if FULL else (1, 2, 4)  # iterations after which results are compared
+LAYOUTS = ((), ("--sorted", "all"))
+
+
+def same_objectives(name, wanted, found, bound=1e-8):
+    """Compares the objectives after STEPS iterations with those of all iterations of a reference."""
+    worst = apart(found, [wanted[k - 1] for k in STEPS])
+    print(f"# {name}: objective {wanted[-1]:.10g}, worst difference {worst:.1e}")
+    check(worst < bound, f"{name}: {found}, wanted {[wanted[k - 1] for k in STEPS]}")
+
+
+def completed(method):
+    def test(folder):
+        """Completion has the RMSE of the reference after each iteration."""
+        update = {"als": completion.by_als, "ccd": completion.by_ccd}[method]
+        for dims, rank, ridge in (((30, 25, 20), 4, 0.3), ((12, 10, 9, 8), 3, 0.05)):
+            rng = np.random.default_rng(6)
+            _, coords, values = planted.part_of_cells(dims, rank, 0.15, rng)
+            values = values + 0.2 * rng.standard_normal(len(values))
+            start = start_of(dims, rank, 1)
+            wanted = completion.fitted(dims, coords, values, start, STEPS[-1], update, 3, ridge)[0]
+            for layouts in LAYOUTS:
+                store, found = converted(folder, dims, coords, values, f"t{len(dims)}-{len(layouts)}", layouts), []
+                for k in STEPS:
+                    factors, _ = decomposed(folder, store, start, k, "--observed", "--biases", "none", "--method", method,
+                                            "--inner", 3, "--reg", ridge)
+                    found.append(completion.rmse(coords, values, (factors, 0.0, [])))
+                same_objectives(f"{method}, {len(dims)} modes {layouts}", [r["rmse"] for r in wanted], found)
+    return test
+
+
+def with_biases(folder):
+    """Components of biases: ones in all modes but one, after the other components; the last is the mean."""
+    dims, rank = (40, 30, 10), 2
+    rng = np.random.default_rng(7)
+    factors, coords, values = planted.part_of_cells(dims, rank, 0.2, rng)
+    values = 3.5 + 0.5 * values + sum(rng.normal(0, 0.4, d)[rows] for d, rows in zip(dims, coords))
+    values += 0.1 * rng.standard_normal(len(values))
+    store, start = converted(folder, dims, coords, values), start_of(dims, rank, 2)
+    wanted = completion.fitted(dims, coords, values, start, STEPS[-1], ridge=0.1, biases=True)[0]
+    columns = [np.column_stack([f, np.ones((d, len(dims) + 1))]) for f, d in zip(start, dims)]
+    for n in range(len(dims)):
+        columns[n][:, rank + n] = 0
+    columns[0][:, -1] = values.mean()
+    found = [decomposed(folder, store, columns, k, "--observed", "--biases", "all", "--reg", 0.1, rank=rank)[0] for k in STEPS]
+    check(np.ptp(found[-1][1][:, -1]) == 0 and np.ptp(found[-1][2][:, rank + 1]) == 0, "biases have other columns")
+    same_objectives("biases", [r["rmse"] for r in wanted], [completion.rmse(coords, values, (f, 0.0, [])) for f in found])
+
+
 if __name__ == "__main__":
     run([("known optimum of counts", known_optimum),
          ("known non-negative fit", known_fit),
          ("known cells", known_cells),
-         ("references and peers", references_and_peers)])
+         ("references and peers", references_and_peers),
+         ("completion: ALS", completed("als")),
+         ("completion: CCD", completed("ccd")),
+         ("completion with biases", with_biases)])
