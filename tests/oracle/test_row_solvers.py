@@ -230,6 +230,36 @@ def same_objectives(name, wanted, found, bound=1e-8):
     check(worst < bound, f"{name}: {found}, wanted {[wanted[k - 1] for k in STEPS]}")
 
 
+def poisson_rows(method):
+    def test(folder):
+        """CP-APR has the log-likelihood of the reference after each iteration."""
+        reference = {"mu": poisson.mu}[method]
+        for name, (dims, coords, values, rank) in three_tensors().items():
+            start = start_of(dims, rank, 4)
+            records = reference(dims, coords, values, start, STEPS[-1], tolerance=0)[0]
+            for layouts in LAYOUTS:
+                store, found = converted(folder, dims, coords, values, f"t{rank}-{len(layouts)}", layouts), []
+                for k in STEPS:
+                    factors, record = decomposed(folder, store, start, k, "--loss", "poisson", "--method", method)
+                    check(all(f.min() >= 0 for f in factors), f"{name}: a negative element")
+                    found.append(poisson.log_likelihood(coords, values, factors, np.ones(rank)))
+                    check(abs(record["objective"] / found[-1] - 1) < 1e-10, f"{name}: {record['objective']}, not {found[-1]}")
+                same_objectives(f"{name}, {method} {layouts}", [r["log_likelihood"] for r in records], found)
+    return test
+
+
+def counts_optimum(folder):
+    """PDNR ends at the known optimum of SparTen's tensor, MU near it."""
+    dims, coords, values = sparten()
+    store = converted(folder, dims, coords, values)
+    for seed in (0, 1, 2):
+        start = start_of(dims, 5, seed)
+        found = decomposed(folder, store, start, 150, "--loss", "poisson", "--method", "pdnr")[1]["objective"]
+        check(abs(found - COUNTS_OPTIMUM) < 0.01, f"seed {seed}: PDNR ends at {found}")
+        found = decomposed(folder, store, start, 400, "--loss", "poisson", "--method", "mu")[1]["objective"]
+        check(COUNTS_OPTIMUM - 0.6 < found < COUNTS_OPTIMUM + 0.01, f"seed {seed}: MU ends at {found}")
+
+
 def completed(method):
     def test(folder):
         """Completion has the RMSE of the reference after each iteration."""
@@ -275,4 +305,6 @@ if __name__ == "__main__":
          ("references and peers", references_and_peers),
          ("completion: ALS", completed("als")),
          ("completion: CCD", completed("ccd")),
-         ("completion with biases", with_biases)])
+         ("completion with biases", with_biases),
+         ("Poisson: MU", poisson_rows("mu")),
+         ("Poisson: known optimum", counts_optimum)])
