@@ -14,7 +14,7 @@ import cp_als  # noqa: E402
 import nonnegative  # noqa: E402
 import planted  # noqa: E402
 import poisson  # noqa: E402
-from tap import FULL, Skip, bundled, check, load_json, run, sluice, unpacked  # noqa: E402
+from tap import FULL, Skip, bundled, check, load_json, names_of, run, sluice, unpacked  # noqa: E402
 
 AMINO_ACIDS_FIT = 0.974858884  # non-negative, rank 3
 COUNTS_OPTIMUM = 8794116.73  # log-likelihood of SparTen's test tensor at rank 5
@@ -298,6 +298,94 @@ def with_biases(folder):
     same_objectives("biases", [r["rmse"] for r in wanted], [completion.rmse(coords, values, (f, 0.0, [])) for f in found])
 
 
+def with_names(store, mode, form, factor):
+    """Rows of a factor in the order of the planted indices, whose names are form % index."""
+    rows = {name: i for i, name in enumerate(names_of(store, mode))}
+    return factor[[rows[form % i] for i in range(len(rows))]]
+
+
+def planted_counts(folder):
+    """Counts drawn from a non-negative model: Poisson models have its components."""
+    dims, rank, events = ((1000, 800, 600), 8, 5_450_000) if FULL else ((60, 50, 40), 3, 60_000)
+    rng = np.random.default_rng(1)
+    model = planted.sparse_model(dims, rank, events, rng)
+    coords, values = planted.counted(dims, planted.events_of(model, rng))
+    print(f"# {len(values)} nonzeros")
+    store, out = converted(folder, dims, coords, values), os.path.join(folder, "run")
+    sluice("layout", store, "--sorted", "all", "-q")
+    for options in (("--loss", "poisson", "--method", "mu"), ("--loss", "poisson", "--method", "pdnr"), ("--nonnegative",)):
+        # The first of three starts that finds all components.
+        scores = []
+        for seed in range(3):
+            sluice("cpd", store, "-r", rank, *options, "--seed", seed, "-o", out, "--restart", "-q")
+            scores.append(planted.matched(model[0], model_of(out, 3)).mean())
+            if scores[-1] >= 0.95:
+                break
+        print(f"# {' '.join(options)}: match score {', '.join(f'{score:.4f}' for score in scores)}")
+        check(scores[-1] >= 0.95, f"{options}: match scores {scores}")
+
+
+def planted_cells(folder):
+    """A tensor of rank 5 from 2 % of its cells: the error of held-out cells is below 1e-6 of their
+    norm."""
+    dims, rank, part = ((300, 250, 200), 5, 0.02) if FULL else ((60, 50, 40), 3, 0.06)
+    _, coords, values = planted.part_of_cells(dims, rank, part, np.random.default_rng(3))
+    store, out = converted(folder, dims, coords, values), os.path.join(folder, "run")
+    found = []
+    for seed in range(3):
+        sluice("cpd", store, "-r", rank, "--observed", "--biases", "none", "-i", 300, "--tol", 1e-9, "--holdout",
+               "5%", "--seed", seed, "-o", out, "--restart", "-q")
+        held = load_json(os.path.join(out, "run.json"))["holdout"]
+        found.append(held["rmse"] * np.sqrt(held["count"]) / held["norm"])
+        if found[-1] < 1e-6:
+            break
+    print(f"# relative error of held-out cells: {found}")
+    check(found[-1] < 1e-6, f"errors {found}")
+
+
+def error_of_biases(coords, values, held, ridge=5.0):
+    """Held-out RMSE of the mean and of biases of both modes."""
+    mean, sizes = values[~held].mean(), coords.max(axis=1) + 1
+    biases, kept = [np.zeros(size) for size in sizes], coords[:, ~held]
+    for n in (0, 1) * 10:
+        rest = values[~held] - mean - biases[1 - n][kept[1 - n]]
+        biases[n] = np.bincount(kept[n], rest, sizes[n]) / (np.bincount(kept[n], minlength=sizes[n]) + ridge)
+    return np.sqrt(((values - mean - biases[0][coords[0]] - biases[1][coords[1]])[held] ** 2).mean())
+
+
+def planted_ratings(folder):
+    """Ratings of movies with noise 0.7, as a new user would decompose them: the held-out error is that
+    of the noise within 2 %, and below that of biases alone."""
+    sizes = {} if FULL else {"rows": 60_000, "users": 400, "movies": 250}
+    path, coords, ratings = planted.write_ratings(folder, **sizes)
+    store, out = os.path.join(folder, "r.slc"), os.path.join(folder, "run")
+    sluice("convert", path, store, "--columns", "user,movie", "--value", "rating", "-q")
+    sluice("cpd", store, "-r", 4, "--observed", "--holdout", "5%", "-o", out, "-q")
+    held = load_json(os.path.join(out, "run.json"))["holdout"]
+    sample = np.random.default_rng(0).random(len(ratings)) < 0.05
+    alone = error_of_biases(coords, ratings, sample)
+    print(f"# held-out RMSE {held['rmse']:.4f}, biases alone {alone:.4f}")
+    check(held["rmse"] < (1.02 if FULL else 1.1) * 0.7 and held["rmse"] < 0.95 * alone, f"{held}, {alone}")
+
+
+def planted_trips(folder):
+    """Trips of four kinds and a uniform background: with default options, four of five starts find the
+    kinds and a flat background."""
+    path, model = planted.write_trips(folder, 3_000_000 if FULL else 300_000)
+    store, out = os.path.join(folder, "t.slc"), os.path.join(folder, "run")
+    sluice("convert", path, store, "--columns", "pickup,dropoff,hour,weekday", "-q")
+    forms = ("zone%03d", "zone%03d", "%02d", "day%d")
+    for options in (("--loss", "poisson"), ("--nonnegative",)):
+        good, seeds = 0, 5 if FULL else 1
+        for seed in range(seeds):
+            sluice("cpd", store, "-r", 5, *options, "--seed", seed, "-o", out, "--restart", "-q")
+            found = [with_names(store, n + 1, forms[n], f) for n, f in enumerate(model_of(out, 4))]
+            scores = planted.matched(model[0], found)
+            print(f"# {' '.join(options)}, seed {seed}: kinds {scores[:4].min():.4f}, background {scores[4]:.4f}")
+            good += scores[:4].min() >= 0.95 and scores[4] >= 0.95
+        check(good >= (4 if FULL else 1), f"{options}: {good} of {seeds} starts")
+
+
 if __name__ == "__main__":
     run([("known optimum of counts", known_optimum),
          ("known non-negative fit", known_fit),
@@ -307,4 +395,8 @@ if __name__ == "__main__":
          ("completion: CCD", completed("ccd")),
          ("completion with biases", with_biases),
          ("Poisson: MU", poisson_rows("mu")),
-         ("Poisson: known optimum", counts_optimum)])
+         ("Poisson: known optimum", counts_optimum),
+         ("planted counts", planted_counts),
+         ("planted cells", planted_cells),
+         ("planted ratings", planted_ratings),
+         ("planted trips", planted_trips)])
