@@ -230,6 +230,31 @@ def same_objectives(name, wanted, found, bound=1e-8):
     check(worst < bound, f"{name}: {found}, wanted {[wanted[k - 1] for k in STEPS]}")
 
 
+def nonnegative_rows(folder):
+    """HALS has the fit of the reference after each iteration, for all and for some modes; three starts
+    end at the known fit of the amino acids."""
+    for name, rank in (("genten-aminoacid_data", 3), ("flights", 4)):
+        dims, coords, values = cp_als.read_tns(unpacked(name)) if name != "flights" else some_flights(3000)
+        store = converted(folder, dims, coords, values, name)
+        for options, modes in (((), None), (("--nonnegative=1,3",), (0, 2))):
+            start = start_of(dims, rank, 5)
+            wanted = nonnegative.als(dims, coords, values, start, STEPS[-1], 50, nonnegative.swept_to(1e-6), modes)[0]
+            found = [decomposed(folder, store, start, k, *(options or ("--nonnegative",)), "--method", "hals")
+                     for k in STEPS]
+            same_objectives(f"{name}, modes {modes}", wanted, [record["fit"] for _, record in found])
+            factors, record = found[-1]
+            model = poisson.products_of(coords, factors, -1, rank).sum(axis=1)
+            square = np.prod([f.T @ f for f in factors], axis=0).sum()
+            fit = 1 - np.sqrt(values @ values - 2 * values @ model + square) / np.linalg.norm(values)
+            check(abs(fit - record["fit"]) < 1e-9, f"{name}: fit {fit} of the factors, {record['fit']} reported")
+            check(all(factors[n].min() >= 0 for n in modes or range(len(dims))), f"{name}: a negative element")
+    dims = cp_als.read_tns(unpacked("genten-aminoacid_data"))[0]
+    for seed in (0, 1, 2):
+        fit = decomposed(folder, os.path.join(folder, "genten-aminoacid_data.slc"), start_of(dims, 3, seed), 400,
+                         "--nonnegative")[1]["fit"]
+        check(abs(fit - AMINO_ACIDS_FIT) < 1e-6, f"seed {seed}: fit {fit}")
+
+
 def poisson_rows(method):
     def test(folder):
         """CP-APR has the log-likelihood of the reference after each iteration."""
@@ -421,4 +446,5 @@ if __name__ == "__main__":
          ("planted cells", planted_cells),
          ("planted ratings", planted_ratings),
          ("planted trips", planted_trips),
-         ("other losses", other_losses)])
+         ("other losses", other_losses),
+         ("non-negative rows", nonnegative_rows)])
