@@ -258,10 +258,11 @@ def nonnegative_rows(folder):
 def poisson_rows(method):
     def test(folder):
         """CP-APR has the log-likelihood of the reference after each iteration."""
-        reference = {"mu": poisson.mu}[method]
+        reference = {"mu": poisson.mu, "pdnr": poisson.pdnr}[method]
         for name, (dims, coords, values, rank) in three_tensors().items():
             start = start_of(dims, rank, 4)
-            records = reference(dims, coords, values, start, STEPS[-1], tolerance=0)[0]
+            options = {"inexact": False} if method == "pdnr" else {}
+            records = reference(dims, coords, values, start, STEPS[-1], tolerance=0, **options)[0]
             for layouts in LAYOUTS:
                 store, found = converted(folder, dims, coords, values, f"t{rank}-{len(layouts)}", layouts), []
                 for k in STEPS:
@@ -447,4 +448,5 @@ if __name__ == "__main__":
          ("planted ratings", planted_ratings),
          ("planted trips", planted_trips),
          ("other losses", other_losses),
-         ("non-negative rows", nonnegative_rows)])
+         ("non-negative rows", nonnegative_rows),
+         ("Poisson: PDNR", poisson_rows("pdnr"))])
