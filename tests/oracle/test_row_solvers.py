@@ -345,6 +345,28 @@ def other_losses(folder):
         same_objectives(name, [r["loss"] for r in wanted], found, bound)
 
 
+def command_and_peers(folder):
+    """The command from the starts of pyttb and tensorly: the same objective after each iteration, by MU
+    until pyttb increases zeros that are admissible. With two inner iterations and without a tolerance,
+    pyttb makes as many steps of PDNR as the command. The fit of HALS is at least as good at the end."""
+    python = peers_python(folder)
+    for number, (name, (dims, coords, values, rank)) in enumerate(three_tensors().items()):
+        store, start = converted(folder, dims, coords, values, f"t{number}"), start_of(dims, rank, 4)
+        peer = peer_results(folder, python, (dims, coords, values), start, 12, 2, 0.0)
+        for method in ("mu", "pdnr"):
+            found = [decomposed(folder, store, start, k + 1, "--loss", "poisson", "--method", method, "--inner", 2)[1]["objective"]
+                     for k in range(12)]
+            same = int((peer[method + "_raised"] == 0).sum())
+            difference, gain = apart(found[:same], peer[method][:same]), found[-1] - peer[method][-1]
+            print(f"# {name}, {method}: {same} iterations {difference:.1e}, gain at the end {gain:.3g} of {found[-1]:.8g}")
+            check(difference < 1e-8, f"{name}, {method}: the objective differs by {difference}")
+            check(gain > -1e-4 * abs(found[-1]), f"{name}, {method}: {found[-1]}, but pyttb reaches {peer[method][-1]}")
+        if "hals" in peer:
+            gain = decomposed(folder, store, start, 300, "--nonnegative")[1]["fit"] - peer["hals"][-1]
+            print(f"# {name}, HALS: gain at the end {gain:.3g}")
+            check(gain > -1e-6, f"{name}: the fit is {-gain} less than tensorly's")
+
+
 def with_names(store, mode, form, factor):
     """Rows of a factor in the order of the planted indices, whose names are form % index."""
     rows = {name: i for i, name in enumerate(names_of(store, mode))}
@@ -449,4 +471,5 @@ if __name__ == "__main__":
          ("planted trips", planted_trips),
          ("other losses", other_losses),
          ("non-negative rows", nonnegative_rows),
-         ("Poisson: PDNR", poisson_rows("pdnr"))])
+         ("Poisson: PDNR", poisson_rows("pdnr")),
+         ("command and peers", command_and_peers)])
