@@ -12,8 +12,8 @@
 
 const char *slc_cp_algorithm_name(enum slc_cp_algorithm algorithm)
 {
-    static const char *const names[] = {"auto", "als",  "hals", "admm",
-                                        "mu",   "pdnr", "ccd",  "newton", "given"};
+    static const char *const names[] = {"auto", "als", "hals",   "admm", "mu",
+                                        "pdnr", "ccd", "newton", "given"};
 
     return (unsigned)algorithm <= SLC_CP_GIVEN ? names[algorithm] : "?";
 }
