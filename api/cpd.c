@@ -2,6 +2,7 @@
 #include "api/cpd.h"
 
 #include "api/call.h"
+#include "api/row_solver.h"
 #include "api/session.h"
 #include "base/error/log.h"
 #include "base/memory/memory.h"
@@ -26,6 +27,7 @@ struct run {
     struct api_run call;
     struct slc_checkpoint *checkpoint;
     struct slc_session session;
+    struct api_row_solver row_solver; /* if options->row_solver is set */
     struct api_history history;
     double seconds_before; /* time of the earlier runs that this run resumed */
 };
@@ -218,10 +220,15 @@ static enum slc_status cpd_request(const struct sluice_cpd_options *options,
     const struct slc_manifest *manifest = &store->store.manifest;
     const uint32_t threads = options->run.threads;
     struct slc_cp_options solver = {.rank = rank};
+    struct api_row_solver wrapped;
 
     if (options->mode_order_count != 0 && options->mode_order_count != manifest->order) {
         return slc_fail(err, SLC_ERR_USAGE, "mode_order_count is %u, but the tensor has %u modes",
                         options->mode_order_count, manifest->order);
+    }
+    if (options->row_solver != NULL) {
+        SLC_TRY(api_row_solver_wrap(&wrapped, options->row_solver, err));
+        solver.row_solver = &wrapped.solver;
     }
     SLC_TRY(api_cpd_terms(options, manifest->order, &solver, err));
     *request = api_plan_request(&options->compute, &options->run, SLC_OP_CPD, 0, rank);
@@ -270,12 +277,16 @@ static enum slc_status factorize(struct run *run,
     struct slc_cp_options solver;
     struct slc_stream_stats stats;
 
+    if (run->options->row_solver != NULL) {
+        SLC_TRY(api_row_solver_wrap(&run->row_solver, run->options->row_solver, err));
+    }
     SLC_TRY(open_checkpoint(run, err));
     enum slc_status status = cpd_request(run->options, store, rank, run->checkpoint, &request, err);
     request.memory_bytes = run->call.options.memory_bytes;
     SLC_THEN(status, api_session_open(&run->session, store, &request, &run->options->compute, err));
     if (status == SLC_OK) {
         solver = solver_options(run, store->store.manifest.order, rank);
+        solver.row_solver = run->options->row_solver != NULL ? &run->row_solver.solver : NULL;
         solver.parts = run->session.parts;
         status = slc_cp_run(&store->store, run->session.stream, run->session.backend,
                             &run->session.plan, &solver, &model->result, err);

@@ -2,6 +2,7 @@
  * JSON with the option names of the command. */
 #include "api/cpd.h"
 #include "report/json_parts.h"
+#include "sluice/row_solver.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,11 +11,11 @@ void api_cpd_fill_terms(const struct sluice_cpd_options *known,
                         unsigned order,
                         struct slc_cp_options *options)
 {
-    const bool unknown = known->unlisted == SLUICE_UNLISTED_UNKNOWN;
+    const bool unknown = known->unlisted == SLUICE_UNLISTED_UNKNOWN || known->row_solver != NULL;
 
     options->algorithm = (enum slc_cp_algorithm)known->method;
     options->loss = (enum slc_loss)known->loss;
-    options->unlisted = (enum slc_unlisted)known->unlisted;
+    options->unlisted = unknown ? SLC_UNLISTED_UNKNOWN : SLC_UNLISTED_ZERO;
     options->biases = (enum slc_biases)known->biases;
     options->inner = known->inner;
     options->huber = known->huber != 0.0 ? known->huber : 1.0;
@@ -143,6 +144,9 @@ void api_cpd_terms_json(json_t *object, const struct sluice_cpd_options *known, 
     slc_json_set(object, "smooth", mode_numbers(smooth, order));
     slc_json_set(object, "reg", mode_numbers(ridge, order));
     slc_json_set(object, "bounds", bounds_json(solver.terms, order));
+    if (known->row_solver != NULL) {
+        slc_json_set_text(object, "row_solver", known->row_solver->name);
+    }
     if (slc_cp_needs_nonzeros(&solver)) {
         slc_json_set_text(object, "loss", slc_loss_name(solver.loss));
         slc_json_set_text(object, "unlisted", slc_unlisted_name(solver.unlisted));

@@ -42,6 +42,9 @@ read_options(struct sweep *sweep, const struct sluice_sweep_options *options, st
     SLC_THEN(status, api_cpd_read_options(&sweep->cpd, sweep->options.cpd, err));
     SLC_THEN(status, API_CHECK_CHOICES(err, {"consistency", (int)sweep->options.consistency,
                                              SLUICE_CONSISTENCY_NEVER}));
+    if (status == SLC_OK && sweep->cpd.row_solver != NULL) {
+        status = slc_fail(err, SLC_ERR_USAGE, "a sweep cannot use a row solver of the program");
+    }
     if (status == SLC_OK && sweep->cpd.init_folder != NULL) {
         status = slc_fail(err, SLC_ERR_USAGE,
                           "the runs of a sweep have random starts: init_folder must be NULL");

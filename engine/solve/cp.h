@@ -151,6 +151,9 @@ struct slc_cp_options {
      * while copies are made. */
     double max_seconds;
     enum slc_cp_algorithm algorithm;
+    /* Updates the rows from their nonzeros, with the loss ls, unknown unlisted cells and no biases;
+     * NULL: the algorithm. Its name identifies it in checkpoints. Borrowed. */
+    const struct slc_row_solver *row_solver;
     /* Constraints and penalties per mode. With SLC_CP_ALS, `ridge` is added to the diagonal of V of
      * the normalized factors before solving. The other algorithms minimize half of the squared
      * error plus the penalties of the factors. A completion minimizes the loss plus `ridge` times

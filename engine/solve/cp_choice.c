@@ -35,7 +35,8 @@ enum slc_biases slc_cp_biases_in_effect(const struct slc_cp_options *options)
     if (options->biases != SLC_BIASES_AUTO) {
         return options->biases;
     }
-    return options->unlisted == SLC_UNLISTED_UNKNOWN && !is_nonnegative(options->loss)
+    return options->unlisted == SLC_UNLISTED_UNKNOWN && !is_nonnegative(options->loss) &&
+                   options->row_solver == NULL
                ? SLC_BIASES_ALL
                : SLC_BIASES_NONE;
 }
@@ -67,9 +68,10 @@ const char *slc_cp_title(const struct slc_cp_options *options, enum slc_cp_algor
     if (options->unlisted == SLC_UNLISTED_ZERO) {
         return slc_cp_algorithm_title(algorithm);
     }
-    return algorithm == SLC_CP_CCD   ? "completion by CCD"
-           : algorithm == SLC_CP_ALS ? "completion by ALS"
-                                     : "completion by Newton";
+    return algorithm == SLC_CP_CCD     ? "completion by CCD"
+           : algorithm == SLC_CP_ALS   ? "completion by ALS"
+           : algorithm == SLC_CP_GIVEN ? "completion by a row solver"
+                                       : "completion by Newton";
 }
 
 /* Checks biases and rank. */
@@ -127,6 +129,21 @@ check_terms(const struct slc_cp_options *options, unsigned order, struct slc_err
                             slc_loss_name(options->loss));
         }
     }
+    return SLC_OK;
+}
+
+/* Checks that a row solver of the caller fits the other options. */
+static enum slc_status choose_given(const struct slc_cp_options *options,
+                                    enum slc_cp_algorithm *algorithm,
+                                    struct slc_error *err)
+{
+    if (options->unlisted != SLC_UNLISTED_UNKNOWN || options->loss != SLC_LOSS_LS ||
+        slc_cp_biases_in_effect(options) != SLC_BIASES_NONE ||
+        (*algorithm != SLC_CP_AUTO && *algorithm != SLC_CP_GIVEN)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a row solver replaces method, loss and biases: leave these options unset");
+    }
+    *algorithm = SLC_CP_GIVEN;
     return SLC_OK;
 }
 
@@ -189,6 +206,9 @@ enum slc_status slc_cp_choose_method(const struct slc_cp_options *options,
                         "the limit of Huber's loss is %g, but must be finite and 0 or more",
                         options->huber);
     }
+    if (options->row_solver != NULL) {
+        return choose_given(options, algorithm, err);
+    }
     if (options->unlisted == SLC_UNLISTED_UNKNOWN) {
         return choose_for_unknown(options, algorithm, err);
     }
@@ -217,6 +237,7 @@ enum slc_status cp_method_choose(struct cp_state *state, struct slc_error *err)
     } else {
         state->method = algorithm == SLC_CP_CCD      ? &cp_method_complete_ccd
                         : algorithm == SLC_CP_NEWTON ? &cp_method_complete_newton
+                        : algorithm == SLC_CP_GIVEN  ? &cp_method_complete_given
                                                      : &cp_method_complete_als;
     }
     return SLC_OK;

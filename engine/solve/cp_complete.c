@@ -140,7 +140,8 @@ static enum slc_status create_best(struct cp_state *state, struct slc_error *err
 static enum slc_status create(struct cp_state *state, struct slc_error *err)
 {
     const struct slc_cp_options *options = state->options;
-    struct slc_row_options choice = {.method = cp_rows_method(options), .loss = loss_of(options)};
+    struct slc_row_options choice = {
+        .method = cp_rows_method(options), .loss = loss_of(options), .given = options->row_solver};
 
     SLC_TRY(cp_rows_create(state, err));
     set_columns(state);
@@ -464,3 +465,16 @@ const struct cp_method cp_method_complete_newton = {.algorithm = SLC_CP_NEWTON,
                                                     .identify = cp_rows_identify,
                                                     .save = cp_rows_save,
                                                     .restore = cp_rows_restore};
+
+const struct cp_method cp_method_complete_given = {.algorithm = SLC_CP_GIVEN,
+                                                   .create = create,
+                                                   .destroy = cp_rows_destroy,
+                                                   .begin = begin,
+                                                   .update = update,
+                                                   .measure = measure,
+                                                   .record = record,
+                                                   .settled = settled,
+                                                   .finish = finish,
+                                                   .identify = cp_rows_identify,
+                                                   .save = cp_rows_save,
+                                                   .restore = cp_rows_restore};

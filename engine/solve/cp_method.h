@@ -56,7 +56,7 @@ struct cp_method {
 extern const struct cp_method cp_method_als, cp_method_hals, cp_method_admm;
 extern const struct cp_method cp_method_mu, cp_method_pdnr;
 extern const struct cp_method cp_method_complete_als, cp_method_complete_ccd,
-    cp_method_complete_newton;
+    cp_method_complete_newton, cp_method_complete_given;
 
 /* Returns true if the held-out error of a completion has not improved for some iterations. */
 bool cp_complete_overfits(const struct cp_state *state);

@@ -72,6 +72,7 @@ enum slc_status slc_cp_plan_request(unsigned order,
         return SLC_OK;
     }
     choice.cells.inner = 1;
+    choice.given = options->row_solver;
     choice.loss = slc_row_loss(SLC_ROW_LOSS_LS, 1.0);
     SLC_TRY(slc_row_solver_create(&choice, request->rank, 1, &solver, err));
     request->rows = (struct slc_plan_row_request){
@@ -93,6 +94,9 @@ enum slc_status slc_cp_plan_request(unsigned order,
 
 enum slc_row_method cp_rows_method(const struct slc_cp_options *options)
 {
+    if (options->row_solver != NULL) {
+        return SLC_ROW_METHOD_GIVEN;
+    }
     if (options->unlisted == SLC_UNLISTED_ZERO) {
         return options->algorithm == SLC_CP_PDNR ? SLC_ROW_METHOD_PDNR : SLC_ROW_METHOD_MU;
     }
@@ -247,6 +251,9 @@ void cp_rows_identify(const struct cp_state *state, struct cp_identity *identity
     cp_identity_append(identity, "loss=%s\nunlisted cells=%s\ninner iterations=%u\n",
                        slc_loss_name(options->loss), slc_unlisted_name(options->unlisted),
                        options->inner);
+    if (options->row_solver != NULL) {
+        cp_identity_append(identity, "row solver=%s\n", options->row_solver->name);
+    }
 }
 
 static void name_best(char name[SLC_CHECKPOINT_NAME_BYTES], unsigned mode)

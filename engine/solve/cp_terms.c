@@ -12,10 +12,10 @@
 
 const char *slc_cp_algorithm_name(enum slc_cp_algorithm algorithm)
 {
-    static const char *const names[] = {"auto", "als",  "hals", "admm",
-                                        "mu",   "pdnr", "ccd",  "newton"};
+    static const char *const names[] = {"auto", "als", "hals",   "admm", "mu",
+                                        "pdnr", "ccd", "newton", "given"};
 
-    return (unsigned)algorithm <= SLC_CP_NEWTON ? names[algorithm] : "?";
+    return (unsigned)algorithm <= SLC_CP_GIVEN ? names[algorithm] : "?";
 }
 
 const char *slc_cp_algorithm_title(enum slc_cp_algorithm algorithm)
@@ -33,6 +33,7 @@ const char *slc_cp_algorithm_title(enum slc_cp_algorithm algorithm)
     case SLC_CP_ALS:
     case SLC_CP_CCD:
     case SLC_CP_NEWTON:
+    case SLC_CP_GIVEN:
         break;
     }
     return "CP-ALS";

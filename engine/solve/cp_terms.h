@@ -17,7 +17,8 @@ enum slc_cp_algorithm {
     SLC_CP_MU,
     SLC_CP_PDNR,
     SLC_CP_CCD,
-    SLC_CP_NEWTON
+    SLC_CP_NEWTON,
+    SLC_CP_GIVEN /* the row solver of the caller; no name selects it */
 };
 const char *slc_cp_algorithm_name(enum slc_cp_algorithm algorithm);  /* "auto", "als", .. */
 const char *slc_cp_algorithm_title(enum slc_cp_algorithm algorithm); /* "CP-ALS", .. */

@@ -82,6 +82,8 @@ enum sluice_biases {
     SLUICE_BIASES_ALL /* one bias per mode, then the mean */
 };
 
+struct sluice_row_solver;
+
 struct sluice_cpd_options {
     uint64_t struct_bytes;
     struct sluice_run_options run; /* progress is called at most ten times a second */
@@ -144,6 +146,9 @@ struct sluice_cpd_options {
     uint32_t biases;   /* enum sluice_biases */
     uint32_t inner;    /* most inner iterations of a row; 0 means 10 */
     double huber;      /* where the loss huber becomes linear; 0 means 1 */
+    /* Completion with row updates of the program (sluice/row_solver.h); method, loss and biases
+     * must not be set. NULL means the method. */
+    const struct sluice_row_solver *row_solver;
 };
 
 /* Plans the memory and reads of sluice_cpd with the same arguments. Nothing is computed.

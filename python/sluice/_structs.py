@@ -243,7 +243,8 @@ class CpdOptions(Structure):
                 ("l1", POINTER(F64)), ("regularizations", POINTER(F64)),
                 ("smooth", POINTER(F64)),
                 ("low", POINTER(F64)), ("high", POINTER(F64)),
-                ("loss", U32), ("unlisted", U32), ("biases", U32), ("inner", U32), ("huber", F64)]
+                ("loss", U32), ("unlisted", U32), ("biases", U32), ("inner", U32), ("huber", F64),
+                ("row_solver", c_void_p)]
 
 
 class ModelInfo(Structure):
