@@ -385,19 +385,23 @@ INLINE vector logarithm(vector x)
 static double log_sum(uint32_t nnz, const double *values, const double *models_)
 {
     const vector floor = broadcast(SLC_ROW_LOG_FLOOR);
+    const vector none = {0};
     double lanes[LANES] __attribute__((aligned(SET_VECTOR_BYTES)));
+    bits impossible = {0};
     vector sum = {0};
     double total = 0.0;
 
     for (uint32_t i = 0; i < nnz; i += LANES) {
         const uint32_t last = nnz - i < LANES ? nnz - i - 1 : LANES - 1;
-        const vector model = at_least(load_group(models_ + i, last), floor);
+        const vector model = load_group(models_ + i, last);
+        const vector value = load_group(values + i, last);
 
-        sum += load_group(values + i, last) * logarithm(model);
+        impossible |= (bits)(model <= none) & (bits)(value > none);
+        sum += value * logarithm(at_least(model, floor));
     }
     store(lanes, sum);
     for (uint32_t k = 0; k < LANES; k++) {
-        total += lanes[k];
+        total += impossible[k] != 0 ? -INFINITY : lanes[k];
     }
     return total;
 }

@@ -56,7 +56,8 @@ struct slc_row_kernels {
      * numbers of `normal`. `scale` NULL means ones. */
     void (*normal)(
         uint32_t nnz, uint32_t width, const double *products, const double *scale, double *normal);
-    /* Returns the sum of values[i] log(models[i]). Models must be finite, and are raised to
+    /* Returns the sum of values[i] log(models[i]): -infinity if a model is at most 0 and its value
+     * is above 0. Models must be finite; models between 0 and SLC_ROW_LOG_FLOOR are raised to
      * SLC_ROW_LOG_FLOOR. */
     double (*log_sum)(uint32_t nnz, const double *values, const double *models);
     /* Factorizes the upper triangle of a symmetric matrix, A = U^T U, in place. The diagonal of the

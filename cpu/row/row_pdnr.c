@@ -328,7 +328,8 @@ step_search(struct row_state *state, unsigned worker, struct slc_row *row, const
         if (compute_candidate(state, row, c, x, &decrease)) {
             last = objective(state, x, logs[k]);
             newton->unit = c == 1 ? last : newton->unit;
-            if (last <= newton->before + SUFFICIENT * decrease) {
+            /* An objective is infinite if the model is 0 at a nonzero; `before` may be infinite. */
+            if (last < INFINITY && last <= newton->before + SUFFICIENT * decrease) {
                 return finish_search(state, worker, row, c);
             }
         }
@@ -338,7 +339,8 @@ step_search(struct row_state *state, unsigned worker, struct slc_row *row, const
     }
     /* The last candidate is good enough if it decreases the objective at all. */
     return finish_search(state, worker, row,
-                         c > CANDIDATES && last <= newton->before ? CANDIDATES : 0);
+                         c > CANDIDATES && last < INFINITY && last <= newton->before ? CANDIDATES
+                                                                                     : 0);
 }
 
 static enum slc_row_next

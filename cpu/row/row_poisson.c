@@ -20,10 +20,13 @@ void slc_row_measure_poisson(void *context,
         return;
     }
     state->kernels->models(piece->nnz, state->width, piece->products, row->x, models);
-    measures[0] -= state->kernels->log_sum(piece->nnz, piece->values, models);
     for (uint32_t i = 0; i < piece->nnz; i++) {
         measures[1] += fabs(piece->values[i] - models[i]);
+        /* An inadmissible zero, which the next iteration releases, must not make the reported
+         * log-likelihood infinite. */
+        models[i] = models[i] > SLC_ROW_LOG_FLOOR ? models[i] : SLC_ROW_LOG_FLOOR;
     }
+    measures[0] -= state->kernels->log_sum(piece->nnz, piece->values, models);
 }
 
 double slc_row_note_violation(struct row_state *state,

@@ -336,16 +336,14 @@ static enum slc_status finish_executor(struct cp_state *state, struct slc_error 
  * starting factors stays open, so that the factors that are read are those in the identity. */
 static enum slc_status start_run(struct cp_state *state, struct slc_error *err)
 {
-    const struct slc_cp_options *const given = state->options;
-    struct slc_cp_options options = *given;
+    const struct slc_files *const files = state->choices.files;
     struct slc_held_folder *held = NULL;
     struct slc_error unheld = SLC_ERROR_INIT; /* reported when the folder is read */
     bool resumed = false;
 
-    if (given->init_folder != NULL &&
-        slc_model_hold(given->files, given->init_folder, &held, &unheld) == SLC_OK) {
-        options.files = slc_held_folder_files(held);
-        state->options = &options;
+    if (state->choices.init_folder != NULL &&
+        slc_model_hold(files, state->choices.init_folder, &held, &unheld) == SLC_OK) {
+        state->choices.files = slc_held_folder_files(held);
     }
     enum slc_status status = cp_state_create(state, err);
     SLC_THEN(status, cp_holdout_begin(state, err));
@@ -359,7 +357,7 @@ static enum slc_status start_run(struct cp_state *state, struct slc_error *err)
     }
     SLC_THEN(status, start_executor(state, err));
     SLC_THEN(status, cp_checkpoint_start(state, err));
-    state->options = given;
+    state->choices.files = files;
     slc_held_folder_close(held);
     state->result->times.init += slc_seconds_since(state->start_ns);
     state->result->reason = SLC_STOP_ITERATIONS;
@@ -440,7 +438,7 @@ enum slc_status slc_cp_run(const struct slc_store *store,
                              .stream = stream,
                              .backend = backend,
                              .plan = plan,
-                             .options = options,
+                             .choices = *options,
                              .result = result,
                              .order = store->manifest.order,
                              .rank = slc_cp_components(store->manifest.order, options),
@@ -448,6 +446,7 @@ enum slc_status slc_cp_run(const struct slc_store *store,
                              .pending = SLC_MAX_ORDER,
                              .start_ns = slc_clock_ns()};
 
+    state.options = &state.choices;
     memset(result, 0, sizeof *result);
     SLC_TRY(check_options(store, plan, options, err));
     SLC_TRY(cp_method_choose(&state, err));

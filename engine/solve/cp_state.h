@@ -67,9 +67,10 @@ struct cp_state {
     struct slc_backend *backend;
     struct slc_executor *executor; /* computes MTTKRPs and updates; may hold its own factors */
     const struct slc_plan *plan;
-    const struct slc_cp_options *options;
-    const struct cp_method *method; /* cp_method.h */
-    struct cp_rows *nonzeros;       /* of methods that update rows from their nonzeros; or NULL */
+    const struct slc_cp_options *options; /* points to `choices` */
+    struct slc_cp_options choices;        /* copy of the options of the caller */
+    const struct cp_method *method;       /* cp_method.h */
+    struct cp_rows *nonzeros; /* of methods that update rows from their nonzeros; or NULL */
     struct slc_cp_result *result;
 
     unsigned order;
