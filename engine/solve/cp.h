@@ -339,38 +339,41 @@ uint64_t slc_cp_holdout_bytes(unsigned order, uint64_t nnz, double holdout, unsi
  * for the model M, with <X, M> computed from the MTTKRP of the last mode ([Phipps2019] section 2).
  * Constraints: SLC_CP_HALS solves the rows of M(n) by coordinate descent (cpu/row/descent.h)
  * instead. Columns are not normalized during a run with penalties or with bounds other than 0, so
- * that the objective has a meaning and never increases. Normalization: columns are divided by their
- * 2-norm in iteration 1, and by max(1, max-norm) in later iterations; if ||X|| < 2^-40, by
- * max(2^floor(log2 ||X||), max-norm). At the end the 2-norms are moved into lambda, and components
- * are sorted by descending lambda. Signs: in each component, the element of largest magnitude is
- * positive in all modes, or in all modes but one if the product of the signs is negative. This mode
- * is the mode whose sign is least certain (the mode with the largest ratio of the magnitudes of its
- * extreme elements of both signs; of several equal modes, the last one). Signs do not depend on the
- * signs of the starting factors. The tolerance is checked from the second iteration on, because a
- * change needs two fits. A tensor of order 1 is possible: its V (all ones) is singular, and the
- * pseudo-inverse is used. Devices: if the plan has groups or GPUs, they compute and `backend` is
- * ignored. A GPU receives the starting factors and returns the factors at the end of the run;
- * during the run it returns only sums over rows, R x R or smaller. If the plan divides the work
- * between a GPU and `backend`, `backend` computes some of the blocks of every MTTKRP, and updated
- * factors are copied to host memory. Passes: if the plan has passes that update two modes
- * (slc_plan_fusion), factors and fit equal, up to rounding, the results of plain passes in the same
- * order of modes. If the last pass has computed an MTTKRP for an iteration that is not started,
- * this MTTKRP is dropped. Checkpoints: a run that ended early for any reason resumes from its last
- * checkpoint. If a time limit or a signal ends the run, the current part of the pass is completed
- * and a checkpoint is written, so that no work is lost. If after a signal the rest of the part
- * would take more than a few seconds, the part is stopped at once, and the resumed run repeats it.
- * All options that affect the result must match; iterations, tolerance, limits, threads, I/O method
- * and layouts may differ. A deterministic run that is resumed has the same bits as a run that was
- * not stopped. Strategies: if the plan names a rival strategy, the first pass of a mode tries both
- * strategies on some tiles. The faster strategy computes the rest of the pass and all later passes
- * of the mode. Deterministic runs try no rivals. Order: if `deterministic`, bitwise reproducible
- * for any number of threads and devices, I/O method, block size, codec and budget; otherwise
- * reproducible up to rounding. Errors: SLC_ERR_NUMERIC if ||X|| = 0 (the message says so) or if
- * values overflow; SLC_ERR_USAGE if options and plan do not match; SLC_ERR_INPUT if the starting
- * factors in init_folder contain a NaN or an infinity; errors of reading models, of the stream and
- * of the checkpoint. SLC_ERR_USAGE if the checkpoint belongs to a different run; the message names
- * the difference. *result is empty after an error. A stop by the time limit or a signal is not an
- * error: *result then holds the current factors. */
+ * that the objective has a meaning and never increases.
+ * Normalization: columns are divided by their 2-norm in iteration 1, and by max(1, max-norm) in
+ * later iterations; if ||X|| < 2^-40, by max(2^floor(log2 ||X||), max-norm). At the end the 2-norms
+ * are moved into lambda, and components are sorted by descending lambda.
+ * Signs: in each component, the element of largest magnitude is positive in all modes, or in all
+ * modes but one if the product of the signs is negative. This mode is the mode whose sign is least
+ * certain (the mode with the largest ratio of the magnitudes of its extreme elements of both signs;
+ * of several equal modes, the last one). Signs do not depend on the signs of the starting factors.
+ * The tolerance is checked from the second iteration on, because a change needs two fits. A tensor
+ * of order 1 is possible: its V (all ones) is singular, and the pseudo-inverse is used.
+ * Devices: if the plan has groups or GPUs, they compute and `backend` is ignored. A GPU receives
+ * the starting factors and returns the factors at the end of the run; during the run it returns
+ * only sums over rows, R x R or smaller. If the plan divides the work between a GPU and `backend`,
+ * `backend` computes some of the blocks of every MTTKRP, and updated factors are copied to host
+ * memory.
+ * Passes: if the plan has passes that update two modes (slc_plan_fusion), factors and fit equal, up
+ * to rounding, the results of plain passes in the same order of modes. If the last pass has
+ * computed an MTTKRP for an iteration that is not started, this MTTKRP is dropped.
+ * Checkpoints: a run that ended early for any reason resumes from its last checkpoint. If a time
+ * limit or a signal ends the run, the current part of the pass is completed and a checkpoint is
+ * written, so that no work is lost. If after a signal the rest of the part would take more than a
+ * few seconds, the part is stopped at once, and the resumed run repeats it. All options that affect
+ * the result must match; iterations, tolerance, limits, threads, I/O method and layouts may differ.
+ * A deterministic run that is resumed has the same bits as a run that was not stopped.
+ * Strategies: if the plan names a rival strategy, the first pass of a mode tries both strategies on
+ * some tiles. The faster strategy computes the rest of the pass and all later passes of the mode.
+ * Deterministic runs try no rivals.
+ * Order: if `deterministic`, bitwise reproducible for any number of threads and devices, I/O
+ * method, block size, codec and budget; otherwise reproducible up to rounding.
+ * Errors: SLC_ERR_NUMERIC if ||X|| = 0 (the message says so) or if values overflow; SLC_ERR_USAGE
+ * if options and plan do not match; SLC_ERR_INPUT if the starting factors in init_folder contain a
+ * NaN or an infinity; errors of reading models, of the stream and of the checkpoint. SLC_ERR_USAGE
+ * if the checkpoint belongs to a different run; the message names the difference. *result is empty
+ * after an error. A stop by the time limit or a signal is not an error: *result then holds the
+ * current factors. */
 enum slc_status slc_cp_run(const struct slc_store *store,
                            struct slc_stream *stream,
                            struct slc_backend *backend,

@@ -2,14 +2,18 @@
  * run writes and resumes checkpoints.
  *
  * Sections (storage/checkpoint/checkpoint.h):
- *     identity   text: lines `name=value` for everything that affects the result state numbers:
- *     struct slc_cp_saved matrices   per mode the Gram matrix, scales and norms; then lambda
- *     factor-K rows of mode K in the order of the store, without pitch pending    the pending
- *     MTTKRP of the next mode, if a pass for two modes has left it; in the format of factor-K
- *     sums-J-R   if a pass has begun, the partial sums of its J-th MTTKRP in memory region R
- *     (mttkrp_state of base/backend.h) past       records of the completed iterations
- *     rows, past-rows, zeros-K, best-K   of methods that update rows from their nonzeros: numbers
- *     (cp_rows.c), flags of inadmissible zeros of mode K, the best model so far by the hold-out
+ *  - identity: lines of text `name=value` for everything that affects the result
+ *  - state: numbers, struct slc_cp_saved
+ *  - matrices: per mode the Gram matrix, scales and norms; then lambda
+ *  - factor-K: rows of mode K in the order of the store, without pitch
+ *  - pending: the pending MTTKRP of the next mode, if a pass for two modes has left it; in the
+ *    format of factor-K
+ *  - sums-J-R: if a pass has begun, the partial sums of its J-th MTTKRP in memory region R
+ *    (mttkrp_state of base/backend.h)
+ *  - past: records of the completed iterations
+ *  - rows, past-rows, zeros-K, best-K: of methods that update rows from their nonzeros, numbers
+ *    (cp_rows.c), flags of inadmissible zeros of mode K, and the best model by the hold-out
+ *
  * Unknown sections are ignored. */
 #ifndef SLC_ENGINE_SOLVE_CP_CHECKPOINT_H
 #define SLC_ENGINE_SOLVE_CP_CHECKPOINT_H

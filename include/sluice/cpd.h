@@ -162,32 +162,34 @@ SLUICE_API enum sluice_status sluice_cpd_plan(const struct sluice_store *store,
                                               struct sluice_plan *plan,
                                               struct sluice_error *err);
 
-/* Computes a CP decomposition of rank 1 to 4096 by alternating least squares, or by coordinate
- * descent on the rows of the factors if there are constraints. Stopping early, for any reason, is
- * not an error: *ret_model is the partial model, and sluice_model_info.stop_reason states why the
- * run ended. Math: A(n) = X_(n) (Khatri-Rao product of the other factors) V(n)^-1 for each mode in
- * turn, where V(n) is the elementwise product of the Gram matrices of the other factors; fit = 1 -
- * ||X - M|| /
- * ||X|| (Kolda and Bader, SIAM Review 2009, section 3.4). Columns of factors have 2-norm 1,
- * components are sorted by descending weight, and the element of largest magnitude of a column is
- * positive in all modes, or in all modes but one.
+/* Computes a CP decomposition of rank 1 to 4096. Stopping early, for any reason, is not an error:
+ * *ret_model is the partial model, and sluice_model_info.stop_reason states why the run ended.
+ * Math: without constraints, A(n) = X_(n) (Khatri-Rao product of the other factors) V(n)^-1 for
+ * each mode in turn, where V(n) is the elementwise product of the other Gram matrices; fit = 1 -
+ * ||X - M|| / ||X|| (Kolda and Bader, SIAM Review 2009, section 3.4). Columns of factors have
+ * 2-norm 1, components are sorted by descending weight, and the element of largest magnitude of a
+ * column is positive in all modes, or in all modes but one.
  * Constraints: SLUICE_METHOD_HALS and SLUICE_METHOD_ADMM minimize ||X - M||^2 / 2, plus for each
  * mode the l1 penalty and half of the regularization times the sum of squares, of factors whose
  * columns are not normalized; the objective never increases. Penalties of only some modes move the
- * scale to the other modes. Checkpoints: if a run ended for any reason, the same call resumes the
- * run from the last checkpoint. Iterations, tolerance, limits, threads and I/O may differ; all
- * other options that affect the result must match, otherwise the call fails with SLUICE_ERR_USAGE,
- * and the message names the mismatch. The checkpoint of a complete run stays until
- * sluice_checkpoint_remove. The call fails with SLUICE_ERR_IO if another process uses the
- * checkpoint folder. Ownership: the caller destroys *ret_model with sluice_model_destroy. Order:
- * with compute.deterministic, the model has the same bits for any number of threads, whether or not
- * the run was interrupted; otherwise runs with the same seed differ by rounding. Errors:
- * SLUICE_ERR_USAGE, SLUICE_ERR_UNSUPPORTED, SLUICE_ERR_INPUT and SLUICE_ERR_FORMAT for init_folder,
- * SLUICE_ERR_BUDGET stating the smallest sufficient budget, SLUICE_ERR_IO, SLUICE_ERR_DAMAGED,
- * SLUICE_ERR_MEMORY, SLUICE_ERR_SYSTEM, SLUICE_ERR_NUMERIC for a tensor without nonzeros,
- * SLUICE_ERR_NOSPACE for a checkpoint. On error, *ret_model is unchanged and the last checkpoint
- * stays. Cost: each iteration makes one pass over the store per mode; a fused pass updates two
- * modes. Once replicas are made, iterations read from memory. */
+ * scale to the other modes.
+ * Losses: with SLUICE_LOSS_POISSON, or if unlisted cells are unknown, rows of factors are computed
+ * from their nonzeros, and the model minimizes the sum of the loss (sluice-cpd(1)).
+ * Checkpoints: if a run ended for any reason, the same call resumes the run from the last
+ * checkpoint. Iterations, tolerance, limits, threads and I/O may differ; all other options that
+ * affect the result must match, otherwise the call fails with SLUICE_ERR_USAGE, and the message
+ * names the mismatch. The checkpoint of a complete run stays until sluice_checkpoint_remove. The
+ * call fails with SLUICE_ERR_IO if another process uses the checkpoint folder.
+ * Ownership: the caller destroys *ret_model with sluice_model_destroy.
+ * Order: with compute.deterministic, the model has the same bits for any number of threads, whether
+ * or not the run was interrupted; otherwise runs with the same seed differ by rounding.
+ * Errors: SLUICE_ERR_USAGE, SLUICE_ERR_UNSUPPORTED, SLUICE_ERR_INPUT and SLUICE_ERR_FORMAT for
+ * init_folder, SLUICE_ERR_BUDGET stating the smallest sufficient budget, SLUICE_ERR_IO,
+ * SLUICE_ERR_DAMAGED, SLUICE_ERR_MEMORY, SLUICE_ERR_SYSTEM, SLUICE_ERR_NUMERIC for a tensor without
+ * nonzeros, SLUICE_ERR_NOSPACE for a checkpoint. On error, *ret_model is unchanged and the last
+ * checkpoint stays.
+ * Cost: each iteration makes one pass over the store per mode; a fused pass updates two modes. Once
+ * replicas are made, iterations read from memory. */
 SLUICE_API enum sluice_status sluice_cpd(const struct sluice_store *store,
                                          uint32_t rank,
                                          const struct sluice_cpd_options *options,
