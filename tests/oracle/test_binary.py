@@ -116,7 +116,7 @@ def golden(folder):
 
 def goes_on(folder, names, want):
     """After a kill, the same command line resumes, and the store is the same."""
-    command = ["convert", *names, "made.slc", "--block-bytes", "64KiB", "--checkpoint-interval", "0.005", "--memory", "64MiB",
+    command = ["convert", *names, "made.slc", "--block-bytes", "64KiB", "--checkpoint-interval", "0.005", "--memory", "96MiB",
                "-t", "2"]
     code, said = ended(command, folder, os.path.join("made.slc.part", "pushed.state"), signal.SIGKILL)
     check(code in (0, -signal.SIGKILL), f"{names}: exit {code} {said}")

@@ -440,6 +440,7 @@ static void refuses_small_budgets(void)
     API_OK(status, &err);
     CU_ASSERT_TRUE(tries > 1);
     CU_ASSERT_EQUAL(report.entries, (uint64_t)ROWS * BATCHES);
+    options.run.memory_bytes = 0;
     slc_produce(&p, "i", 0);
     REFUSED(sluice_convert_arrow(&p.stream, output, &options, NULL, &err), SLUICE_ERR_IO,
             "the output exists");
