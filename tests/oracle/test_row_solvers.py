@@ -238,7 +238,7 @@ def nonnegative_rows(folder):
         store = converted(folder, dims, coords, values, name)
         for options, modes in (((), None), (("--nonnegative=1,3",), (0, 2))):
             start = start_of(dims, rank, 5)
-            wanted = nonnegative.als(dims, coords, values, start, STEPS[-1], 50, nonnegative.swept_to(1e-6), modes)[0]
+            wanted = nonnegative.als(dims, coords, values, start, STEPS[-1], 100, nonnegative.swept_to(1e-8), modes)[0]
             found = [decomposed(folder, store, start, k, *(options or ("--nonnegative",)), "--method", "hals")
                      for k in STEPS]
             same_objectives(f"{name}, modes {modes}", wanted, [record["fit"] for _, record in found])
