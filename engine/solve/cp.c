@@ -73,6 +73,10 @@ static enum slc_status check_options(const struct slc_store *store,
             err, SLC_ERR_NUMERIC,
             "the tensor has no nonzeros (its norm is 0): there is nothing to factorize");
     }
+    if (store->manifest.values.zeros == store->manifest.nnz) {
+        return slc_fail(err, SLC_ERR_NUMERIC,
+                        "all listed values of the tensor are 0: there is nothing to factorize");
+    }
     /* If the sum of squares is below this value, some squares may be subnormal numbers, which have
      * lost digits. */
     if (!(store->manifest.sum_of_squares >= DBL_MIN / DBL_EPSILON) ||

@@ -182,6 +182,10 @@ def computations(folder):
     check(abs(predicted["rmse"] - report["rmse"]) <= 1e-9 * report["rmse"], (predicted, report))
     out = sluice("cpd", path("z.slc"), "-r", 2, "-i", 3, "--holdout", "0.2", "--nowrite")[0]
     check("Held out" in out, out)
+    sluice("convert", write(path("0.tns"), "1 1 1 0\n2 1 2 0\n"), path("0.slc"), "-q", KEEP)
+    for options in ((), ("--loss", "poisson"), ("--observed",)):
+        _, refused = sluice("cpd", path("0.slc"), "-r", 1, "--nowrite", *options, status=1)
+        check("all listed values of the tensor are 0" in refused, refused)
 
 
 def ratings(folder):
