@@ -467,7 +467,7 @@ enum slc_status slc_cp_run(const struct slc_store *store,
     result->bias_mean = result->biases > 0;
     result->bias_modes = result->biases > 1 ? (UINT32_C(1) << state.order) - 1 : 0;
     result->norm_x = state.norm_x;
-    result->algorithm = state.method->algorithm;
+    result->algorithm = state.options->algorithm;
     result->copies_after = UINT_MAX;
     memcpy(result->mode_order, state.mode_order, sizeof result->mode_order);
     copy_strategies(plan, result);

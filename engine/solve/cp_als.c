@@ -111,8 +111,7 @@ enum slc_status cp_mttkrp_finish(struct cp_state *state, struct slc_error *err)
     return cp_diagnose(state, err);
 }
 
-const struct cp_method cp_method_als = {.algorithm = SLC_CP_ALS,
-                                        .create = cp_mttkrp_create,
+const struct cp_method cp_method_als = {.create = cp_mttkrp_create,
                                         .destroy = cp_mttkrp_destroy,
                                         .update = cp_mttkrp_update,
                                         .measure = cp_mttkrp_measure,

@@ -227,18 +227,12 @@ enum slc_status cp_method_choose(struct cp_state *state, struct slc_error *err)
     static const struct cp_method *const with_zeros[] = {[SLC_CP_ALS] = &cp_method_als,
                                                          [SLC_CP_HALS] = &cp_method_hals,
                                                          [SLC_CP_ADMM] = &cp_method_admm,
-                                                         [SLC_CP_MU] = &cp_method_mu,
-                                                         [SLC_CP_PDNR] = &cp_method_pdnr};
-    enum slc_cp_algorithm algorithm = state->options->algorithm;
+                                                         [SLC_CP_MU] = &cp_method_poisson,
+                                                         [SLC_CP_PDNR] = &cp_method_poisson};
+    struct slc_cp_options *options = &state->choices;
 
-    SLC_TRY(slc_cp_choose_method(state->options, state->order, &algorithm, err));
-    if (state->options->unlisted == SLC_UNLISTED_ZERO) {
-        state->method = with_zeros[algorithm];
-    } else {
-        state->method = algorithm == SLC_CP_CCD      ? &cp_method_complete_ccd
-                        : algorithm == SLC_CP_NEWTON ? &cp_method_complete_newton
-                        : algorithm == SLC_CP_GIVEN  ? &cp_method_complete_given
-                                                     : &cp_method_complete_als;
-    }
+    SLC_TRY(slc_cp_choose_method(options, state->order, &options->algorithm, err));
+    state->method = options->unlisted == SLC_UNLISTED_ZERO ? with_zeros[options->algorithm]
+                                                           : &cp_method_complete;
     return SLC_OK;
 }

@@ -97,13 +97,13 @@ static enum slc_status check_devices(const struct cp_state *state, struct slc_er
     if (request->gpu_count > 1) {
         return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_DEVICES,
                               "the method %s cannot use several GPUs: use one GPU or the CPU",
-                              slc_cp_algorithm_name(state->method->algorithm));
+                              slc_cp_algorithm_name(state->options->algorithm));
     }
     if (request->gpu != NULL && !request->host_rows) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "the plan for a GPU has no memory for the rows that the method %s solves "
                         "on the host",
-                        slc_cp_algorithm_name(state->method->algorithm));
+                        slc_cp_algorithm_name(state->options->algorithm));
     }
     return SLC_OK;
 }
@@ -286,8 +286,7 @@ restore(struct cp_state *state, struct slc_checkpoint_reader *reader, struct slc
     return slc_checkpoint_end(reader, err);
 }
 
-const struct cp_method cp_method_hals = {.algorithm = SLC_CP_HALS,
-                                         .check = check_devices,
+const struct cp_method cp_method_hals = {.check = check_devices,
                                          .create = create_descent,
                                          .destroy = destroy_descent,
                                          .update = cp_mttkrp_update,
@@ -299,8 +298,7 @@ const struct cp_method cp_method_hals = {.algorithm = SLC_CP_HALS,
                                          .save = save,
                                          .restore = restore};
 
-const struct cp_method cp_method_admm = {.algorithm = SLC_CP_ADMM,
-                                         .check = check_devices,
+const struct cp_method cp_method_admm = {.check = check_devices,
                                          .create = create_admm,
                                          .destroy = destroy_admm,
                                          .update = cp_mttkrp_update,

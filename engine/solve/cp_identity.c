@@ -157,7 +157,7 @@ enum slc_status cp_identity(const struct cp_state *state, char *text, struct slc
     struct cp_identity identity = {text, 0};
 
     cp_identity_append(&identity, "method=%s\n",
-                       slc_cp_title(state->options, state->method->algorithm));
+                       slc_cp_title(state->options, state->options->algorithm));
     append_method(&identity, state);
     if (state->method->identify != NULL) {
         state->method->identify(state, &identity);

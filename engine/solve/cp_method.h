@@ -9,8 +9,6 @@ struct cp_identity; /* cp_identity.c */
 
 /* Members that may be NULL say so; the loop then does nothing in their place. */
 struct cp_method {
-    enum slc_cp_algorithm algorithm;
-
     /* Checks options and plan, before anything is allocated. May be NULL. */
     enum slc_status (*check)(const struct cp_state *state, struct slc_error *err);
     /* Allocates the memory of the method, after the memory that all methods share. destroy accepts
@@ -54,14 +52,13 @@ struct cp_method {
 };
 
 extern const struct cp_method cp_method_als, cp_method_hals, cp_method_admm;
-extern const struct cp_method cp_method_mu, cp_method_pdnr;
-extern const struct cp_method cp_method_complete_als, cp_method_complete_ccd,
-    cp_method_complete_newton, cp_method_complete_given;
+/* The row solver of these methods depends on the algorithm (cp_rows_method). */
+extern const struct cp_method cp_method_poisson, cp_method_complete;
 
 /* Returns true if the held-out error of a completion has not improved for some iterations. */
 bool cp_complete_overfits(const struct cp_state *state);
 
-/* Sets state->method according to the options. Errors: those of
+/* Replaces SLC_CP_AUTO in the options of the run, and sets state->method. Errors: those of
  * slc_cp_choose_method. */
 enum slc_status cp_method_choose(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 

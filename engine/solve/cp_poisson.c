@@ -171,7 +171,7 @@ static enum slc_status create_flags(struct cp_state *state, struct slc_error *er
 static enum slc_status create(struct cp_state *state, struct slc_error *err)
 {
     const struct slc_cp_options *options = state->options;
-    const bool pdnr = state->method->algorithm == SLC_CP_PDNR;
+    const bool pdnr = options->algorithm == SLC_CP_PDNR;
     struct slc_row_options choice = {.method = cp_rows_method(options),
                                      .poisson = slc_row_poisson_defaults()};
 
@@ -237,28 +237,14 @@ restore(struct cp_state *state, struct slc_checkpoint_reader *reader, struct slc
     return SLC_OK;
 }
 
-const struct cp_method cp_method_mu = {.algorithm = SLC_CP_MU,
-                                       .create = create,
-                                       .destroy = cp_rows_destroy,
-                                       .begin = begin,
-                                       .update = update,
-                                       .measure = measure,
-                                       .record = record,
-                                       .settled = settled,
-                                       .finish = finish,
-                                       .identify = cp_rows_identify,
-                                       .save = save,
-                                       .restore = restore};
-
-const struct cp_method cp_method_pdnr = {.algorithm = SLC_CP_PDNR,
-                                         .create = create,
-                                         .destroy = cp_rows_destroy,
-                                         .begin = begin,
-                                         .update = update,
-                                         .measure = measure,
-                                         .record = record,
-                                         .settled = settled,
-                                         .finish = finish,
-                                         .identify = cp_rows_identify,
-                                         .save = save,
-                                         .restore = restore};
+const struct cp_method cp_method_poisson = {.create = create,
+                                            .destroy = cp_rows_destroy,
+                                            .begin = begin,
+                                            .update = update,
+                                            .measure = measure,
+                                            .record = record,
+                                            .settled = settled,
+                                            .finish = finish,
+                                            .identify = cp_rows_identify,
+                                            .save = save,
+                                            .restore = restore};

@@ -4,13 +4,13 @@
  * this time. So a stopped pass, after which some rows are updated and some are not, leaves a
  * complete model. */
 #include "engine/solve/cp_rows.h"
-#include "engine/plan/plan_sizes.h"
 
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
 #include "cpu/row/row.h"
+#include "engine/plan/plan_sizes.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -73,9 +73,8 @@ static const struct option options[] = {
      .help = "residual above which the loss huber grows linearly"},
     {"method", OPTION_CHOICE, offsetof(struct arguments, method), .value = "NAME",
      .fallback = "auto", .choices = method_choices,
-     .help =
-         "algorithm: als, with constraints hals or admm; for --loss poisson mu or pdnr; with "
-         "--observed als, ccd or newton; auto: the first that fits"},
+     .help = "algorithm: als, with constraints hals or admm; for --loss poisson mu or pdnr; with "
+             "--observed als, ccd or newton; auto: the first that fits"},
     {"nonnegative", OPTION_MODES_OR_ALL, offsetof(struct arguments, nonnegative), .value = "MODES",
      .help = "factors without negative numbers, in all modes or in those listed, such as 1,3"},
     {"simplex", OPTION_MODES_OR_ALL, offsetof(struct arguments, simplex), .value = "MODES",

@@ -212,7 +212,7 @@ static void thresholds_diagonal_systems(void)
     }
 }
 
-/* No sweep raises the objective of a row, whatever the start. */
+/* No sweep raises the objective of a row, for any start. */
 static void never_raises_the_objective(void)
 {
     struct problem problem;
@@ -236,7 +236,7 @@ static void never_raises_the_objective(void)
     }
 }
 
-/* A row has the same bits alone, in any block, and beside any other rows. */
+/* A row has the same bits alone, in any block, and with any other rows. */
 static void rows_are_independent(void)
 {
     static const uint32_t ranks[] = {1, 7, 16, 64, 70};

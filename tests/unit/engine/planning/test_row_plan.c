@@ -1,4 +1,4 @@
-/* Plans of row updates: the bytes that an iteration reads are those of the plan, whatever the
+/* Plans of row updates: the bytes that an iteration reads are those of the plan, for any
  * number of traversals; only a row that exceeds the ring is read again; every budget from the
  * minimum on suffices; and what is impossible is refused. */
 #include "rows_fixture.h"
