@@ -40,12 +40,13 @@ def build(folder, archs):
         raise CannotBuild(f"{' and '.join(missing)} not found: build on another machine with --pack, and run here with --packed")
     settings = ["--buildtype=release", "-Dcuda=enabled", "-Ddevice_tests=true", "-Dgpu_archs=" + archs,
                 "-Dc_link_args=" + OWN_FOLDER, "-Dcpp_link_args=" + OWN_FOLDER]
-    if os.path.exists(os.path.join(folder, "build.ninja")):
-        run("meson", "configure", folder, *settings)
-    else:
-        run("meson", "setup", folder, SOURCE, *settings)
+    # Unlike `meson configure`, this writes the build file, from which the targets are read below.
+    again = ["--reconfigure"] if os.path.exists(os.path.join(folder, "build.ninja")) else []
+    run("meson", "setup", *again, folder, SOURCE, *settings)
     targets = subprocess.run(["ninja", "-C", folder, "-t", "targets", "all"], capture_output=True, text=True, check=True).stdout
     programs = re.findall(r"^(tests/gpu/device/(?:device_\w+|planted_race)): ", targets, re.M)
+    if not programs:
+        raise CannotBuild(f"{folder}/build.ninja has no device tests")
     run("ninja", "-C", folder, "tools/sluice", *programs)
     return [os.path.join(folder, name) for name in ["tools/sluice", *programs]]
 
