@@ -72,6 +72,9 @@ struct slc_device_problem {
      * a multiple of SLC_DEVICE_ALIGN. 0 means no resident blocks. */
     uint64_t resident_bytes;
     uint32_t resident_tiles;
+    /* Additional memory that the device may use for copies of resident blocks in a form that needs
+     * no decoding. 0 means that no copies are made. */
+    uint64_t transcoded_bytes;
 
     /* If several devices share a problem: the maximum number of units that one call of update_units
      * computes. 0 means a single device. Devices that share a problem may differ in the memory for
@@ -151,6 +154,7 @@ struct slc_device_stats {
     uint64_t block_bytes; /* bytes of blocks copied to the device */
     /* bytes of resident blocks, counted each time that a block was computed */
     uint64_t resident_bytes;
+    uint64_t transcoded_bytes; /* memory of the transcoded copies of resident blocks */
     uint64_t bytes_to_device, bytes_to_host; /* bytes of all other copies */
     uint64_t factor_bytes_to_host; /* bytes of rows of factors and outputs in bytes_to_host */
     uint64_t bytes_from_devices;   /* rows of factors and outputs read from other devices */

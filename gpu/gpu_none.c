@@ -1,6 +1,5 @@
 /* Replaces the files that need CUDA in a build without CUDA, and reports that there are no
  * devices. */
-#include "gpu/device/variants.h"
 #include "gpu/gpu.h"
 #include "gpu/measure.h"
 
@@ -65,24 +64,5 @@ enum slc_status slc_gpu_measure_peak(unsigned ordinal,
     (void)ordinal;
     (void)peak;
     *per_second = 0;
-    return no_cuda(err);
-}
-
-unsigned slc_gpu_variants(void)
-{
-    return 0;
-}
-
-const char *slc_gpu_variant_name(unsigned variant)
-{
-    (void)variant;
-    return "?";
-}
-
-enum slc_status
-slc_gpu_variant_use(struct slc_device *device, unsigned variant, struct slc_error *err)
-{
-    (void)device;
-    (void)variant;
     return no_cuda(err);
 }

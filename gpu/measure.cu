@@ -116,8 +116,8 @@ __global__ static void __launch_bounds__(THREADS)
     for (uint64_t i = first; i < draws; i += stride) {
         double *row = to + (uint64_t)drawn_row(i, rows) * lanes * 2;
 
-        slc_reduce_add<1>(row + (sectors ? lane : 2 * lane), &one);
-        slc_reduce_add<1>(row + (sectors ? lanes + lane : 2 * lane + 1), &one);
+        slc_reduce_add(row + (sectors ? lane : 2 * lane), one);
+        slc_reduce_add(row + (sectors ? lanes + lane : 2 * lane + 1), one);
     }
 }
 

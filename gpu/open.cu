@@ -150,7 +150,7 @@ void slc_gpu_close(struct slc_device *device)
     }
     slc_gpu_residents_close(gpu);
     slc_gpu_transcoded_destroy(&gpu->transcoded);
-    gpu->variant = {};
+    gpu->transcoded_blocks = 0;
     slc_gpu_event_close(&gpu->begun);
     slc_gpu_event_close(&gpu->times.epoch);
     slc_gpu_event_close(&gpu->piece_done[0]);

@@ -259,12 +259,13 @@ json_t *slc_json_device_stats(const struct slc_plan *plan, const struct slc_devi
         return json_null();
     }
     return json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "name", plan->gpu.name,
-        "launches", (json_int_t)stats->launches, "blocks", (json_int_t)stats->blocks, "nnz",
-        (json_int_t)stats->nnz, "block_bytes", (json_int_t)stats->block_bytes, "resident_bytes",
-        (json_int_t)stats->resident_bytes, "bytes_to_device", (json_int_t)stats->bytes_to_device,
-        "bytes_to_host", (json_int_t)stats->bytes_to_host, "factor_bytes_to_host",
-        (json_int_t)stats->factor_bytes_to_host, "bytes_from_devices",
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "name",
+        plan->gpu.name, "launches", (json_int_t)stats->launches, "blocks",
+        (json_int_t)stats->blocks, "nnz", (json_int_t)stats->nnz, "block_bytes",
+        (json_int_t)stats->block_bytes, "resident_bytes", (json_int_t)stats->resident_bytes,
+        "transcoded_bytes", (json_int_t)stats->transcoded_bytes, "bytes_to_device",
+        (json_int_t)stats->bytes_to_device, "bytes_to_host", (json_int_t)stats->bytes_to_host,
+        "factor_bytes_to_host", (json_int_t)stats->factor_bytes_to_host, "bytes_from_devices",
         (json_int_t)stats->bytes_from_devices, "copy_seconds", stats->copy_seconds,
         "compute_seconds", stats->compute_seconds, "busy_seconds", stats->busy_seconds);
 }

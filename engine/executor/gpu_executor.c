@@ -38,6 +38,7 @@ void slc_gpu_executor_problem(const struct slc_layouts *layouts,
         .slot_tiles = gpu->slot_tiles,
         .resident_bytes = gpu->kept_bytes + gpu->kept_expanded_bytes,
         .resident_tiles = gpu->kept_tiles,
+        .transcoded_bytes = gpu->transcoded_bytes,
         .unit_most = gpu->unit_most,
         .adds_host = plan->request.hybrid.kind != SLC_HYBRID_NONE,
     };

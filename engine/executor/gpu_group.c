@@ -397,6 +397,7 @@ void slc_gpu_group_sum(const struct slc_gpu_group *group, struct slc_device_stat
         sum->nnz += one.nnz;
         sum->block_bytes += one.block_bytes;
         sum->resident_bytes += one.resident_bytes;
+        sum->transcoded_bytes += one.transcoded_bytes;
         sum->bytes_to_device += one.bytes_to_device;
         sum->bytes_to_host += one.bytes_to_host;
         sum->factor_bytes_to_host += one.factor_bytes_to_host;

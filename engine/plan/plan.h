@@ -120,6 +120,7 @@ struct slc_plan_request {
      * Borrowed. */
     struct slc_device *const *gpus;
     unsigned gpu_count;
+    bool encoded;     /* resident blocks of devices are not transcoded */
     unsigned streams; /* streams per device, 1 to SLC_DEVICE_STREAMS; 0: chosen by the plan */
     /* How work is divided between the device and the CPU. A split is not allowed with several
      * devices, and in deterministic runs it is allowed only for TTM. */
@@ -170,6 +171,8 @@ struct slc_plan_gpu {
     uint64_t kept_expanded_bytes;
     uint32_t kept_tiles;
     uint64_t kept_blocks; /* resident blocks of all devices */
+    /* bytes of the budget that are left, and that transcoded copies of resident blocks may use */
+    uint64_t transcoded_bytes;
     uint32_t unit_most;
     /* only TTM: fibers that a lane delivers at once; `streams` is then the number of lanes */
     uint32_t fibers;

@@ -257,6 +257,7 @@ slc_plan_gpu_make(const struct slc_layouts *layouts, struct slc_plan *plan, stru
     }
     gpu->total_bytes = device_bytes(layouts, plan);
     gpu->resident_bytes = gpu->total_bytes - slots;
+    gpu->transcoded_bytes = plan->request.encoded ? 0 : gpu->budget_bytes - gpu->total_bytes;
     count_host_bytes(layouts, plan);
     return SLC_OK;
 }

@@ -18,7 +18,7 @@ struct slc_gpu_batch {
      * start whenever thread blocks of this launch end. */
     uint32_t waves;
     const struct slc_encoded_layout *layout; /* in device memory */
-    /* one element per tile; used only with SLC_MTTKRP_TRANSCODED */
+    /* one element per tile, or NULL; used instead of the encoded bytes, unless sums are exact */
     const struct slc_gpu_transcoded *transcoded;
     struct slc_gpu_fault *fault;
 };

@@ -69,13 +69,11 @@ static inline cudaError_t slc_launch(void (*kernel)(Parameters...),
 
 /* ---- atomic additions that return nothing */
 
-/* Adds `count` numbers to the numbers at `to`, one at a time, because the instruction for atomic
- * additions has no vector form for f64. */
-template <int count> __device__ static inline void slc_reduce_add(double *to, const double *values)
+/* Adds a number to the number at `to`. The instruction for atomic additions has no vector form for
+ * f64. */
+__device__ static inline void slc_reduce_add(double *to, double value)
 {
-    for (int i = 0; i < count; i++) {
-        SLC_PLANT_OTHER(plain_add_f64, atomicAdd(to + i, values[i]), to[i] += values[i]);
-    }
+    SLC_PLANT_OTHER(plain_add_f64, atomicAdd(to, value), *to += value);
 }
 
 #endif

@@ -40,7 +40,27 @@ struct slc_gpu_matrix {
     uint64_t rows;
     uint32_t cols;
     uint32_t pitch; /* elements from one row to the next; rows begin at multiples of 16 bytes */
+    uint32_t split; /* order of the elements of a row, see slc_gpu_place_of_column */
 };
+
+/* Returns the position of a column within a row. With a split of 0 or 1, it is the number of the
+ * column. With a split S > 1, columns are reordered within panels of S * SLC_WARP columns: first
+ * those whose number in the panel is 0 modulo S, then those that are 1 modulo S, and so on. Needs:
+ * `cols` is a multiple of S. A warp lane that reads columns l * S .. l * S + S - 1 of factors then
+ * adds to the output at a stride, and the warp lanes of a row cover neighbouring elements. */
+SLC_HOST_DEVICE static inline uint32_t
+slc_gpu_place_of_column(uint32_t cols, uint32_t split, uint32_t column)
+{
+    const uint32_t panel = split * SLC_WARP;
+
+    if (split <= 1) {
+        return column;
+    }
+    const uint32_t first = column / panel * panel, within = column - first;
+    const uint32_t width = cols - first < panel ? cols - first : panel;
+
+    return first + within % split * (width / split) + within / split;
+}
 
 /* Exact sums (gpu/mttkrp/exact_sum.h) of the elements of a rows x rank matrix. Both arrays are in
  * device memory. */

@@ -21,6 +21,11 @@ struct slc_key_state {
     unsigned fault;  /* first fault of this warp lane */
 };
 
+/* Nonzeros of a run that a warp decodes. */
+struct slc_run_part {
+    uint32_t begin, end;
+};
+
 /* Decodes the warp lane's gaps of a group. */
 template <typename Word>
 __device__ static inline void slc_decode_gaps(const struct slc_gpu_tile *tile,
@@ -51,11 +56,13 @@ __device__ static inline void slc_decode_group_words(const struct slc_encoded_la
     const struct slc_encoded_tile *t = &tile->tile;
     const slc_wide start = state->range.start;
     Word keys[SLC_LANE_NNZ];
-    bool inside;
+    bool inside = true;
 
     slc_decode_gaps(tile, place, group, scratch, state, keys);
     slc_gpu_note(&state->fault, slc_keys_sum(place, (Word)start, keys), SLC_GPU_FAULT_KEYS);
-    if constexpr (sizeof(Word) == 4) {
+    if (to.offsets == nullptr) {
+        /* only the next key is needed */
+    } else if constexpr (sizeof(Word) == 4) {
         if (state->moved) {
             state->moved = false;
             state->addend = slc_addend_of_key(layout, t, start, place.lane);
@@ -96,8 +103,10 @@ __device__ static inline void slc_decode_group_wide(const struct slc_encoded_lay
             slc_key_follows(key, key, state->range.start, place.first + i, place.lane);
 
         slc_gpu_note(&state->fault, follows || !there, SLC_GPU_FAULT_KEYS);
-        slc_gpu_note(&state->fault, slc_offsets_of_key(layout, &tile->tile, i, key, to),
-                     SLC_GPU_FAULT_OFFSET);
+        if (to.offsets != nullptr) {
+            slc_gpu_note(&state->fault, slc_offsets_of_key(layout, &tile->tile, i, key, to),
+                         SLC_GPU_FAULT_OFFSET);
+        }
         state->range.start = slc_shuffle_last(key) + 1;
     }
 }
@@ -164,17 +173,78 @@ __device__ static inline void slc_decode_open_keys(const struct slc_encoded_layo
     slc_gpu_note(&state->fault, sound, SLC_GPU_FAULT_KEYS);
 }
 
-/* Decodes run `run` (from 0) of a tile and returns the number of its nonzeros. All warp lanes call
- * the function together, in one-dimensional thread blocks. The value of nonzero i of the run is
- * stored in values[i]. For each mode n, its coordinate minus the tile's corner is stored in
- * offsets[n * stride + i]; for any input bytes, this offset is at most the tile's extent.
- * Synchronize the warp before reading values or offsets that other warp lanes stored. Bytes that
- * contradict the tile's description set *fault; offsets are then still within the tile's extents,
- * and invalid values become zeros.
+/* Decodes a part of run `run` (from 0) of a tile: its nonzeros [part.begin, part.end), or those of
+ * them that exist. Returns their number. All warp lanes call the function together, in
+ * one-dimensional thread blocks. The value of nonzero i of the run is stored in values[i]. For each
+ * mode n, its coordinate minus the tile's corner is stored in offsets[n * stride + i]; for any
+ * input bytes, this offset is at most the tile's extent. Synchronize the warp before reading values
+ * or offsets that other warp lanes stored. Bytes that contradict the tile's description set *fault;
+ * offsets are then still within the tile's extents, and invalid values become zeros.
  *
- * Needs: offsets and values aligned to 16 bytes, in memory that only this warp uses; `stride` a
- * multiple of 4; space for `stride` values. Whole groups are written, so `stride` must be at least
- * the number of nonzeros rounded up to a multiple of SLC_GROUP_NNZ. */
+ * Needs: part.begin and part.end are multiples of SLC_GROUP_NNZ; offsets and values aligned to 16
+ * bytes, in memory that only this warp uses; `stride` a multiple of 4; space for `stride` values.
+ * Whole groups are written, so `stride` must be at least the number of nonzeros rounded up to a
+ * multiple of SLC_GROUP_NNZ.
+ *
+ * Cost: also reads the gaps of the run's groups before the part, because a key is the sum of all
+ * gaps before it. */
+template <typename T>
+__device__ static inline uint32_t slc_decode_part(const struct slc_encoded_layout *layout,
+                                                  const struct slc_gpu_tile *tile,
+                                                  uint32_t run,
+                                                  const struct slc_run_part &part,
+                                                  struct slc_decode_scratch *scratch,
+                                                  uint32_t *offsets,
+                                                  uint32_t stride,
+                                                  T *values,
+                                                  struct slc_gpu_fault *fault)
+{
+    const struct slc_encoded_tile *t = &tile->tile;
+    const uint32_t first = run * SLC_RUN_NNZ, lane = threadIdx.x % SLC_WARP;
+    const uint32_t count = slc_least(t->nnz - first, SLC_RUN_NNZ);
+    const uint32_t end = slc_least(count, part.end);
+    const bool fields = t->encoding == SLC_ENCODING_FIELDS;
+    struct slc_patched_cursor integers = {};
+    struct slc_key_state state = {};
+
+    if (part.begin >= end) {
+        return 0;
+    }
+    if (!fields) {
+        slc_decode_open_keys(layout, tile, run, count, lane, &state);
+    }
+    if (t->form == SLC_FORM_INTEGER) {
+        integers = slc_patched_seek(tile->block, t->integers, run, lane);
+    }
+    SLC_ROLL
+    for (uint32_t done = 0; done < end; done += SLC_GROUP_NNZ) {
+        const struct slc_group_place place = {first + done, slc_least(count - done, SLC_GROUP_NNZ),
+                                              lane};
+        const bool wanted = done >= part.begin;
+        const struct slc_offset_place to = {wanted ? offsets + done : nullptr, stride};
+
+        if (!fields) {
+            slc_decode_group(layout, tile, place, scratch, to, &state);
+        } else if (wanted) {
+            slc_gpu_note(&state.fault, false, slc_fields_group(layout, tile, place, to));
+        }
+        if (wanted) {
+            T stored[SLC_LANE_NNZ];
+
+            slc_gpu_note(&state.fault, false,
+                         slc_values_read(tile, place, &integers, scratch, stored));
+            slc_values_store(values + done, lane, stored);
+        } else if (t->form == SLC_FORM_INTEGER) {
+            slc_patched_next(tile->block, t->integers, place.size, &integers);
+        }
+    }
+    slc_gpu_note(&state.fault, fields || end < count || state.range.start == state.range.last + 1,
+                 SLC_GPU_FAULT_KEYS);
+    slc_gpu_report(fault, tile, state.fault);
+    return end - part.begin;
+}
+
+/* Decodes a whole run; the rest is as above. */
 template <typename T>
 __device__ static inline uint32_t slc_decode_run(const struct slc_encoded_layout *layout,
                                                  const struct slc_gpu_tile *tile,
@@ -185,38 +255,9 @@ __device__ static inline uint32_t slc_decode_run(const struct slc_encoded_layout
                                                  T *values,
                                                  struct slc_gpu_fault *fault)
 {
-    const struct slc_encoded_tile *t = &tile->tile;
-    const uint32_t first = run * SLC_RUN_NNZ, lane = threadIdx.x % SLC_WARP;
-    const uint32_t count = slc_least(t->nnz - first, SLC_RUN_NNZ);
-    const bool fields = t->encoding == SLC_ENCODING_FIELDS;
-    struct slc_patched_cursor integers = {};
-    struct slc_key_state state = {};
+    const struct slc_run_part whole = {0, SLC_RUN_NNZ};
 
-    if (!fields) {
-        slc_decode_open_keys(layout, tile, run, count, lane, &state);
-    }
-    if (t->form == SLC_FORM_INTEGER) {
-        integers = slc_patched_seek(tile->block, t->integers, run, lane);
-    }
-    SLC_ROLL
-    for (uint32_t done = 0; done < count; done += SLC_GROUP_NNZ) {
-        const struct slc_group_place place = {first + done, slc_least(count - done, SLC_GROUP_NNZ),
-                                              lane};
-        const struct slc_offset_place to = {offsets + done, stride};
-        T stored[SLC_LANE_NNZ];
-
-        if (fields) {
-            slc_gpu_note(&state.fault, false, slc_fields_group(layout, tile, place, to));
-        } else {
-            slc_decode_group(layout, tile, place, scratch, to, &state);
-        }
-        slc_gpu_note(&state.fault, false, slc_values_read(tile, place, &integers, scratch, stored));
-        slc_values_store(values + done, lane, stored);
-    }
-    slc_gpu_note(&state.fault, fields || state.range.start == state.range.last + 1,
-                 SLC_GPU_FAULT_KEYS);
-    slc_gpu_report(fault, tile, state.fault);
-    return count;
+    return slc_decode_part(layout, tile, run, whole, scratch, offsets, stride, values, fault);
 }
 
 #endif

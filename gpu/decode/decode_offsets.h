@@ -10,8 +10,10 @@
 
 /* Destination of offsets. Each warp lane stores the offsets of its nonzeros 16 bytes at a time. */
 struct slc_offset_place {
-    uint32_t *offsets; /* offset of the group's first nonzero in mode 0; aligned to 16 bytes */
-    uint32_t stride;   /* elements from one mode to the next; a multiple of SLC_LANE_NNZ */
+    /* offset of the group's first nonzero in mode 0, aligned to 16 bytes; NULL: no offsets are
+     * computed */
+    uint32_t *offsets;
+    uint32_t stride; /* elements from one mode to the next; a multiple of SLC_LANE_NNZ */
 };
 
 /* Gathers the bits that `compress` selects in each of `count` words. Executes all moves, because

@@ -89,6 +89,7 @@ static uint64_t lay_out(const struct slc_encoded_tile *tile,
 /* Allocates memory for all tiles and fills in their descriptions. */
 static cudaError_t allocate_tiles(const struct slc_gpu_tile *tiles,
                                   unsigned order,
+                                  uint64_t bytes_most,
                                   struct slc_gpu_transcoded *described,
                                   struct slc_gpu_transcoded_tiles *made,
                                   cudaStream_t stream)
@@ -97,6 +98,9 @@ static cudaError_t allocate_tiles(const struct slc_gpu_tile *tiles,
 
     for (uint32_t t = 0; t < made->count; t++) {
         made->bytes = lay_out(&tiles[t].tile, order, nullptr, made->bytes, &described[t]);
+    }
+    if (made->bytes + made->count * sizeof *described > bytes_most) {
+        return cudaErrorMemoryAllocation;
     }
     error = cudaMalloc(&made->memory, made->bytes);
     if (error != cudaSuccess) {
@@ -142,6 +146,7 @@ cudaError_t slc_gpu_transcode(const struct slc_gpu_tile *tiles,
                               uint32_t count,
                               const struct slc_encoded_layout *layout,
                               unsigned order,
+                              uint64_t bytes_most,
                               struct slc_gpu_fault *fault,
                               struct slc_gpu_transcoded_tiles *made,
                               cudaStream_t stream)
@@ -155,7 +160,7 @@ cudaError_t slc_gpu_transcode(const struct slc_gpu_tile *tiles,
     if (read != nullptr && described != nullptr) {
         error = slc_staged_to_host(read, tiles, count * sizeof *tiles, stream);
         if (error == cudaSuccess) {
-            error = allocate_tiles(read, order, described, made, stream);
+            error = allocate_tiles(read, order, bytes_most, described, made, stream);
         }
         if (error == cudaSuccess) {
             error = transcode(tiles, layout, order, fault, made, stream);

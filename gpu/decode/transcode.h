@@ -4,7 +4,8 @@
  * nonzeros. Device code, included by kernels.
  *
  * A transcoded tile is larger than the encoded tile: a nonzero needs 8 bytes plus the bits of the
- * extents of all modes. Tiles of resident blocks are transcoded if device memory suffices. */
+ * extents of all modes. Tiles of resident blocks are transcoded if device memory suffices
+ * (gpu/device/transcoding.cu). */
 #ifndef SLC_GPU_TRANSCODE_H
 #define SLC_GPU_TRANSCODE_H
 
@@ -69,11 +70,13 @@ struct slc_gpu_transcoded_tiles {
 /* Transcodes `count` tiles of a layout. `tiles`, `layout` and `fault` are in device memory. Bytes
  * that contradict a tile's description set *fault, as in an MTTKRP. Waits for the stream. Needs:
  * *made is all-zero. Ownership: release with slc_gpu_transcoded_destroy, also after an error.
- * Errors: cudaErrorMemoryAllocation if device or host memory does not suffice. */
+ * Errors: cudaErrorMemoryAllocation if device or host memory does not suffice, or if the tiles need
+ * more than `bytes_most`. */
 cudaError_t slc_gpu_transcode(const struct slc_gpu_tile *tiles,
                               uint32_t count,
                               const struct slc_encoded_layout *layout,
                               unsigned order,
+                              uint64_t bytes_most,
                               struct slc_gpu_fault *fault,
                               struct slc_gpu_transcoded_tiles *made,
                               cudaStream_t stream);

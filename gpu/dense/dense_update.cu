@@ -29,7 +29,7 @@ struct update_job {
     const double *forward, *backward, *forward_inverse, *backward_inverse;
     uint32_t rank, width;
     bool singular;
-    uint32_t mttkrp_pitch, factor_pitch;
+    uint32_t mttkrp_pitch, mttkrp_split, factor_pitch;
     const struct slc_row_span *units; /* NULL if all rows are one unit */
     uint32_t unit_count;
     struct slc_gpu_row_cut cut; /* cut of the longest unit; shorter units have fewer groups */
@@ -38,6 +38,13 @@ struct update_job {
 };
 
 /* ---- a panel */
+
+/* Returns the address of a column in row 0 of M. */
+__device__ static inline const double *
+mttkrp_column(const struct update_job *job, const double *mttkrp, uint32_t column)
+{
+    return mttkrp + slc_gpu_place_of_column(job->rank, job->mttkrp_split, column);
+}
 
 /* Loads rows [row, row + valid) as f64, column by column. Sets the other rows and columns of the
  * panel to zero. */
@@ -51,6 +58,8 @@ __device__ static inline void load_panel(const struct update_job *job,
     const unsigned lanes = slc_lanes_of_row(job->rank), step = SLC_WARP / lanes;
 
     for (uint32_t c = threadIdx.x % lanes; c < job->width; c += lanes) {
+        const double *column = mttkrp_column(job, mttkrp, c);
+
         for (unsigned first = threadIdx.x / lanes; first < rows; first += LOADS * step) {
             double loaded[LOADS];
 
@@ -58,7 +67,7 @@ __device__ static inline void load_panel(const struct update_job *job,
                 const unsigned r = first + (unsigned)i * step;
 
                 loaded[i] =
-                    r < valid && c < job->rank ? mttkrp[(row + r) * job->mttkrp_pitch + c] : 0.0;
+                    r < valid && c < job->rank ? column[(row + r) * job->mttkrp_pitch] : 0.0;
             }
             for (int i = 0; i < LOADS; i++) {
                 panel[c * SLC_UPDATE_PANEL_PITCH + first + (unsigned)i * step] = loaded[i];
@@ -85,6 +94,7 @@ __device__ static inline void store_panel(const struct update_job *job,
     for (uint32_t c = threadIdx.x % lanes; c < job->rank; c += lanes) {
         const uint64_t column = (uint64_t)group * slc_gpu_update_columns(job->rank) +
                                 (lanes < SLC_WARP ? threadIdx.x : c);
+        const double *from = mttkrp_column(job, mttkrp, c);
         double largest = first ? 0.0 : job->largest[column];
         double inner = first ? 0.0 : job->inner[column];
 
@@ -94,7 +104,7 @@ __device__ static inline void store_panel(const struct update_job *job,
             for (int i = 0; i < LOADS; i++) {
                 const unsigned r = start + (unsigned)i * step;
 
-                loaded[i] = r < valid ? mttkrp[(row + r) * job->mttkrp_pitch + c] : 0.0;
+                loaded[i] = r < valid ? from[(row + r) * job->mttkrp_pitch] : 0.0;
             }
             for (int i = 0; i < LOADS; i++) {
                 const unsigned r = start + (unsigned)i * step;
@@ -295,6 +305,7 @@ static struct update_job job_of(const struct slc_gpu_solver *solver,
     job.width = slc_gpu_solver_width(solver->rank);
     job.singular = solver->singular;
     job.mttkrp_pitch = mttkrp->pitch;
+    job.mttkrp_split = mttkrp->split;
     job.factor_pitch = factor->pitch;
     return job;
 }

@@ -127,9 +127,11 @@ enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
     mttkrp->output = gpu->memory.output;
     mttkrp->output.rows = gpu->problem.dims[job->mode];
     mttkrp->exact = gpu->memory.exact;
+    if (!gpu->problem.deterministic) {
+        mttkrp->output.split = slc_gpu_mttkrp_split(mttkrp->rank, mttkrp->precision);
+    }
     gpu->job.layout = gpu->memory.layouts + job->layout;
     gpu->job.copies = job->copies;
-    mttkrp->variant = gpu->variant;
     gpu->job.chunk_runs = slc_gpu_mttkrp_chunk_runs(mttkrp, &gpu->machine);
     if (gpu->job.chunk_runs == 0) {
         return slc_fail(
@@ -137,26 +139,14 @@ enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
             "device %d has too little shared memory (%u bytes) for a tensor of %u modes",
             gpu->ordinal, gpu->machine.shared_bytes, mttkrp->order);
     }
-    status = begin_output(gpu, job->magnitude, err);
+    status = slc_gpu_transcode_residents(gpu, err);
+    SLC_THEN(status, begin_output(gpu, job->magnitude, err));
     if (status != SLC_OK) {
         slc_gpu_drain(gpu);
         return status;
     }
     gpu->job.active = true;
     return SLC_OK;
-}
-
-/* ---- batches */
-
-cudaError_t
-slc_gpu_job_batch(const struct slc_gpu *gpu, const struct slc_gpu_batch *batch, cudaStream_t stream)
-{
-    struct slc_gpu_mttkrp mttkrp = gpu->job.mttkrp;
-
-    if ((mttkrp.variant.flags & SLC_MTTKRP_TRANSCODED) != 0 && batch->transcoded == nullptr) {
-        mttkrp.variant = {0, gpu->job.chunk_runs, false};
-    }
-    return slc_gpu_mttkrp_batch(&mttkrp, batch, &gpu->machine, stream);
 }
 
 /* ---- end */

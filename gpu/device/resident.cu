@@ -259,7 +259,7 @@ static enum slc_status compute_batch(struct slc_gpu *gpu,
     SLC_GPU_TRY(cudaStreamWaitEvent(stream, gpu->times.epoch, 0), err);
     SLC_PLANT(residents_before_begun, SLC_GPU_TRY(cudaStreamWaitEvent(stream, gpu->begun, 0), err));
     SLC_GPU_TRY(cudaEventRecord(span->begin, stream), err);
-    SLC_GPU_TRY(slc_gpu_job_batch(gpu, batch, stream), err);
+    SLC_GPU_TRY(slc_gpu_mttkrp_batch(&gpu->job.mttkrp, batch, &gpu->machine, stream), err);
     SLC_GPU_TRY(cudaEventRecord(span->end, stream), err);
     return SLC_OK;
 }

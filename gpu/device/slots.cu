@@ -248,7 +248,7 @@ launch_slot(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_error *er
             slc_gpu_expand(slot->memory.tiles, slot->tile_count, gpu->memory.fault, slot->stream),
             err);
     }
-    SLC_GPU_TRY(slc_gpu_job_batch(gpu, &batch, slot->stream), err);
+    SLC_GPU_TRY(slc_gpu_mttkrp_batch(&gpu->job.mttkrp, &batch, &gpu->machine, slot->stream), err);
     SLC_GPU_TRY(cudaEventRecord(slot->computing.end, slot->stream), err);
     slot->state = SLC_GPU_SLOT_LAUNCHED;
     gpu->filling = nullptr;

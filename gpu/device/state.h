@@ -133,10 +133,9 @@ struct slc_gpu {
     uint64_t batches; /* batches begun so far */
     struct slc_gpu_residents residents;
     struct slc_gpu_times times;
-    /* kernel variant of the next jobs (gpu/device/variants.h) */
-    struct slc_gpu_mttkrp_variant variant;
-    /* transcoded copies of the first resident tiles, if the variant needs them */
+    /* transcoded copies of the first resident tiles, if any */
     struct slc_gpu_transcoded_tiles transcoded;
+    uint32_t transcoded_blocks; /* number of resident blocks when transcoding was last tried */
     /* true if memory.largest has the largest magnitudes of the columns of this mode's factor */
     bool largest_known[SLC_MAX_ORDER];
     uint64_t peers_tried; /* bit p is set if peer access to the device with ordinal p was tried */
@@ -335,11 +334,12 @@ slc_gpu_residents_poll(struct slc_gpu *gpu, bool wait, struct slc_error *err) SL
 
 /* ---- job.cu */
 
-/* Launches a batch of the job. If the job's variant needs transcoded tiles and the batch has none,
- * the default variant computes the batch, with the job's chunks. */
-cudaError_t slc_gpu_job_batch(const struct slc_gpu *gpu,
-                              const struct slc_gpu_batch *batch,
-                              cudaStream_t stream);
+/* Transcodes the resident blocks when a job begins, if there are more of them than at the last
+ * call. Does nothing if problem.transcoded_bytes do not suffice, if the blocks belong to several
+ * layouts, or if sums are deterministic. Errors: SLC_ERR_DAMAGED as in mttkrp_end; SLC_ERR_SYSTEM.
+ */
+enum slc_status slc_gpu_transcode_residents(struct slc_gpu *gpu,
+                                            struct slc_error *err) SLC_NODISCARD;
 
 enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
                                      const struct slc_device_job *job,

@@ -84,6 +84,7 @@ struct matrix_rows {
     struct slc_matrix *host;
     enum slc_value_type type; /* type of the elements in device memory */
     uint32_t pitch;           /* pitch of the rows in device memory */
+    uint32_t split;           /* order of the columns in device memory */
 };
 
 static uint64_t row_bytes(const struct matrix_rows *rows)
@@ -97,24 +98,38 @@ static unsigned char *host_row(const struct slc_matrix *host, uint64_t row)
            row * host->pitch * slc_value_bytes(host->type);
 }
 
-/* Converts a row to f64. Sums in device memory are f64; sums in host memory are f64 or rounded to
- * f32. */
-static void widen_row(const struct slc_matrix *host, uint64_t row, double *to)
+/* Copies a row of sums to device memory. Sums in device memory are f64, and their columns may be
+ * reordered; sums in host memory are f64 or rounded to f32. */
+static void pack_sums(const struct matrix_rows *rows, uint64_t row, double *to)
 {
-    const float *from = slc_matrix_row_f32(host, row);
+    const struct slc_matrix *host = rows->host;
 
     for (uint32_t r = 0; r < host->cols; r++) {
-        to[r] = (double)from[r];
+        to[slc_gpu_place_of_column(host->cols, rows->split, r)] =
+            host->type == SLC_F64 ? slc_matrix_row_f64(host, row)[r]
+                                  : (double)slc_matrix_row_f32(host, row)[r];
     }
 }
 
-static void narrow_row(struct slc_matrix *host, uint64_t row, const double *from)
+static void unpack_sums(const struct matrix_rows *rows, uint64_t row, const double *from)
 {
-    float *to = slc_matrix_row_f32(host, row);
+    struct slc_matrix *host = rows->host;
 
     for (uint32_t r = 0; r < host->cols; r++) {
-        to[r] = (float)from[r];
+        const double sum = from[slc_gpu_place_of_column(host->cols, rows->split, r)];
+
+        if (host->type == SLC_F64) {
+            slc_matrix_row_f64(host, row)[r] = sum;
+        } else {
+            slc_matrix_row_f32(host, row)[r] = (float)sum;
+        }
     }
+}
+
+/* Returns true if rows have the same bytes in device and host memory. */
+static bool same_rows(const struct matrix_rows *rows)
+{
+    return rows->host->type == rows->type && rows->split <= 1;
 }
 
 static void pack_matrix(unsigned char *piece, uint64_t first, uint64_t count, void *context)
@@ -124,10 +139,10 @@ static void pack_matrix(unsigned char *piece, uint64_t first, uint64_t count, vo
     const uint64_t used = (uint64_t)rows->host->cols * slc_value_bytes(rows->type);
 
     for (uint64_t i = 0; i < count; i++) {
-        if (rows->host->type == rows->type) {
+        if (same_rows(rows)) {
             memcpy(piece + i * bytes, host_row(rows->host, first + i), used);
         } else {
-            widen_row(rows->host, first + i, reinterpret_cast<double *>(piece + i * bytes));
+            pack_sums(rows, first + i, reinterpret_cast<double *>(piece + i * bytes));
         }
         memset(piece + i * bytes + used, 0, bytes - used);
     }
@@ -140,10 +155,10 @@ static void unpack_matrix(unsigned char *piece, uint64_t first, uint64_t count, 
     const uint64_t used = (uint64_t)rows->host->cols * slc_value_bytes(rows->type);
 
     for (uint64_t i = 0; i < count; i++) {
-        if (rows->host->type == rows->type) {
+        if (same_rows(rows)) {
             memcpy(host_row(rows->host, first + i), piece + i * bytes, used);
         } else {
-            narrow_row(rows->host, first + i, reinterpret_cast<double *>(piece + i * bytes));
+            unpack_sums(rows, first + i, reinterpret_cast<const double *>(piece + i * bytes));
         }
     }
 }
@@ -197,7 +212,7 @@ enum slc_status slc_gpu_factor_write(struct slc_device *device,
 
     if (status == SLC_OK) {
         const struct slc_gpu_matrix *factor = &gpu->memory.factor[mode];
-        struct matrix_rows rows = {&host, from->type, factor->pitch};
+        struct matrix_rows rows = {&host, from->type, factor->pitch, 0};
 
         gpu->largest_known[mode] = false;
         status = drain_on_error(gpu, to_device(gpu, factor->data, factor->rows, row_bytes(&rows),
@@ -216,7 +231,7 @@ enum slc_status slc_gpu_factor_read(struct slc_device *device,
 
     if (status == SLC_OK) {
         const struct slc_gpu_matrix *factor = &gpu->memory.factor[mode];
-        struct matrix_rows rows = {to, to->type, factor->pitch};
+        struct matrix_rows rows = {to, to->type, factor->pitch, 0};
 
         status = drain_on_error(gpu, matrix_to_host(gpu, factor->data, factor->rows, &rows, err));
     }
@@ -251,7 +266,7 @@ enum slc_status slc_gpu_output_rows(struct slc_device *device,
     SLC_TRY(enter_output(gpu, to, err));
     for (uint64_t i = 0; i < count; i++) {
         struct slc_matrix part = *to;
-        struct matrix_rows moved = {&part, SLC_F64, output->pitch};
+        struct matrix_rows moved = {&part, SLC_F64, output->pitch, output->split};
 
         part.buffer.data = host_row(to, rows[i].first);
         part.rows = rows[i].end - rows[i].first;
@@ -296,7 +311,8 @@ enum slc_status slc_gpu_output_add_host(struct slc_device *device,
                      gpu->ordinal));
     }
     struct slc_matrix part = *from;
-    struct matrix_rows rows = {&part, SLC_F64, gpu->job.mttkrp.output.pitch};
+    const struct slc_gpu_matrix *output = &gpu->job.mttkrp.output;
+    struct matrix_rows rows = {&part, SLC_F64, output->pitch, output->split};
     const uint64_t step = SLC_GPU_ARRIVAL_BYTES / row_bytes(&rows);
 
     for (uint64_t first = 0; first < from->rows; first += step) {

@@ -22,7 +22,7 @@ static void matrix_part(struct slc_gpu_piece *piece,
         piece->overflow = true;
         bytes = 0;
     }
-    *matrix = (struct slc_gpu_matrix){slc_gpu_part(piece, bytes, 1), rows, cols, pitch};
+    *matrix = (struct slc_gpu_matrix){slc_gpu_part(piece, bytes, 1), rows, cols, pitch, 0};
 }
 
 static uint64_t longest(const struct slc_device_problem *problem)

@@ -3,8 +3,8 @@
  *
  * Groups of warp lanes process equal shares of the nonzeros. A group has one warp lane per 16 bytes
  * of a factor row. Rows that need more than 32 warp lanes are processed in panels. Products with
- * the same output row (a segment) are added in registers; mttkrp_sums.h then stores the sum of the
- * segment.
+ * the same output row (a segment) are added in registers; the sum of the segment is then added to
+ * global memory, as f64 or as exact words.
  *
  * Cost per warp lane for f64, rank 32 and three modes: four nonzeros need five 16-byte loads from
  * shared memory, eight 16-byte loads from the factors, and 16 multiplications, half of which are
@@ -12,7 +12,7 @@
 #ifndef SLC_GPU_MTTKRP_COMPUTE_H
 #define SLC_GPU_MTTKRP_COMPUTE_H
 
-#include "gpu/mttkrp/mttkrp_sums.h"
+#include "gpu/mttkrp/mttkrp_group.h"
 
 /* Number of nonzeros whose rows a warp lane loads together. */
 enum { SLC_MTTKRP_STEP = 4 };
@@ -26,24 +26,26 @@ struct slc_mttkrp_chunk {
     double *values;
     uint64_t *corner; /* the tile's corner in each mode */
     struct slc_mttkrp_sort sort;
-    /* true if no two rows of the tile share a bucket, so that each row has one segment */
-    bool single;
 };
 
-/* Arguments of a warp lane. `F` is the type of the factors. */
+/* Destination of a warp lane's sums. */
+struct slc_mttkrp_target {
+    const uint64_t *corner; /* the output row at offset 0; in shared memory */
+    uint32_t column;        /* the first column of the warp lane */
+    /* distance from one of the warp lane's columns to the next in the output
+     * (slc_gpu_place_of_column) */
+    uint32_t apart;
+    double *output; /* the first column in row *corner; not used with exact sums */
+};
+
+/* Arguments of a warp lane. `F` is the type of the factors. If `exact_sums`, sums are exact words
+ * (exact_sum.h). exact_sums is a template parameter because a loop with f64 and exact sums would
+ * need more registers. */
 template <typename F, bool exact_sums> struct slc_mttkrp_lane {
     const struct slc_gpu_mttkrp *job;
     const struct slc_mttkrp_chunk *chunk;
-    const slc_mttkrp_sums<exact_sums> *sums;
     struct slc_mttkrp_target target;
-    /* If no rows share a bucket, each row has only one segment in the chunk. The exception is this
-     * row, of which the previous group of warp lanes also sums a segment. */
-    uint32_t shared_row;
 };
-
-/* Value of shared_row if there is no shared row. A row whose offset happens to have this value is
- * added atomically, which is correct but unnecessary. */
-static constexpr uint32_t slc_mttkrp_no_offset = UINT32_MAX;
 
 /* Number of columns in 16 bytes. */
 template <typename F> static constexpr int slc_mttkrp_width = 16 / sizeof(F);
@@ -257,9 +259,62 @@ __device__ static inline void slc_mttkrp_products_any(const slc_mttkrp_lane<F, e
     }
 }
 
+/* Adds the sums of columns that exist, of row `row`, as exact words. If an addend cannot be added,
+ * its column's word of refused additions is incremented instead. */
+template <int width>
+__device__ static inline void slc_mttkrp_add_exact(const struct slc_gpu_mttkrp *job,
+                                                   uint64_t row,
+                                                   uint32_t column,
+                                                   const double (&sum)[width])
+{
+    unsigned long long *words = job->exact.words;
+    unsigned long long *to = words + 2 * (row * job->rank + column);
+    long long high[width] = {}, low[width] = {};
+
+    SLC_UNROLL
+    for (int c = 0; c < width; c++) {
+        if (column + (uint32_t)c < job->rank &&
+            !slc_exact_split(sum[c], job->exact.scale[column + c], &high[c], &low[c])) {
+            atomicAdd(words + 2 * job->output.rows * job->rank + column + c, 1ULL);
+        }
+    }
+    SLC_UNROLL
+    for (int c = 0; c < width; c++) {
+        if (column + (uint32_t)c < job->rank) {
+            atomicAdd(to + 2 * c, (unsigned long long)high[c]);
+            atomicAdd(to + 2 * c + 1, (unsigned long long)low[c]);
+        }
+    }
+}
+
+/* Adds a segment's sum to global memory, ignoring columns after the rank. `offset` is the row's
+ * offset from the corner. */
+template <typename F, bool exact_sums>
+__device__ static inline void
+slc_mttkrp_add_segment(const slc_mttkrp_lane<F, exact_sums> *lane,
+                       const slc_mttkrp_segment<slc_mttkrp_width<F>> *segment)
+{
+    constexpr int width = slc_mttkrp_width<F>;
+    const struct slc_mttkrp_target *target = &lane->target;
+
+    if constexpr (exact_sums) {
+        slc_mttkrp_add_exact<width>(lane->job, *target->corner + segment->row, target->column,
+                                    segment->sum);
+    } else {
+        double *to = target->output + (uint64_t)segment->row * lane->job->output.pitch;
+
+        SLC_UNROLL
+        for (int c = 0; c < width; c++, to += target->apart) {
+            if (target->column + (uint32_t)c < lane->job->rank) {
+                slc_reduce_add(to, segment->sum[c]);
+            }
+        }
+    }
+}
+
 /* Adds a nonzero of output row `row` to the warp lane's sum. If `row` is not the row of the
  * segment, first stores the segment's sum and starts the next segment. */
-template <typename F, bool exact_sums, unsigned flags>
+template <typename F, bool exact_sums>
 __device__ static inline void slc_mttkrp_add(const slc_mttkrp_lane<F, exact_sums> *lane,
                                              uint32_t row,
                                              const double (&product)[slc_mttkrp_width<F>],
@@ -269,9 +324,7 @@ __device__ static inline void slc_mttkrp_add(const slc_mttkrp_lane<F, exact_sums
     constexpr int width = slc_mttkrp_width<F>;
 
     if (row != segment->row) {
-        slc_mttkrp_add_segment<exact_sums, flags, width>(
-            lane->sums, &lane->target, segment->row, segment->sum,
-            lane->chunk->single && segment->row != lane->shared_row);
+        slc_mttkrp_add_segment(lane, segment);
         segment->row = row;
         SLC_UNROLL
         for (int c = 0; c < width; c++) {
@@ -286,17 +339,14 @@ __device__ static inline void slc_mttkrp_add(const slc_mttkrp_lane<F, exact_sums
 
 /* Computes nonzeros [begin, end) in sorted order; end - begin is a multiple of SLC_MTTKRP_STEP.
  * `others` is the number of modes other than the output's; 0 means any number. */
-template <typename F, bool exact_sums, unsigned flags, int others>
+template <typename F, bool exact_sums, int others>
 __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_sums> *lane,
                                                uint32_t begin,
                                                uint32_t end,
                                                slc_mttkrp_segment<slc_mttkrp_width<F>> *segment)
 {
     constexpr int width = slc_mttkrp_width<F>;
-    /* With three thread blocks per multiprocessor, registers suffice for only half the rows of a
-     * step. */
-    constexpr int count =
-        (flags & SLC_MTTKRP_THREE_BLOCKS) != 0 ? SLC_MTTKRP_STEP / 2 : +SLC_MTTKRP_STEP;
+    constexpr int count = SLC_MTTKRP_STEP;
     const struct slc_mttkrp_chunk *chunk = lane->chunk;
     /* If others == 1, both branches of the conditional are 1.
      * NOLINTNEXTLINE(bugprone-branch-clone) */
@@ -322,7 +372,7 @@ __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_su
             slc_mttkrp_load_shared<count>(chunk->sort.rows + k, row);
             SLC_UNROLL
             for (int u = 0; u < count; u++) {
-                slc_mttkrp_add<F, exact_sums, flags>(lane, row[u], product[u], last[u], segment);
+                slc_mttkrp_add<F, exact_sums>(lane, row[u], product[u], last[u], segment);
             }
         } else {
             slc_mttkrp_fetched<F, others, count> fetched;
@@ -335,7 +385,7 @@ __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_su
                 F last[width];
 
                 slc_mttkrp_product(&fetched, u, product, last);
-                slc_mttkrp_add<F, exact_sums, flags>(lane, row[u], product, last, segment);
+                slc_mttkrp_add<F, exact_sums>(lane, row[u], product, last, segment);
             }
         }
     }
@@ -343,7 +393,7 @@ __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_su
 
 /* Computes one nonzero, for any number of modes, with the same products and rounding as a step.
  * Used for the at most three nonzeros of a chunk that follow the last whole step. */
-template <typename F, bool exact_sums, unsigned flags>
+template <typename F, bool exact_sums>
 __device__ static inline void slc_mttkrp_single(const slc_mttkrp_lane<F, exact_sums> *lane,
                                                 uint32_t k,
                                                 slc_mttkrp_segment<slc_mttkrp_width<F>> *segment)
@@ -374,12 +424,12 @@ __device__ static inline void slc_mttkrp_single(const slc_mttkrp_lane<F, exact_s
             }
         }
     }
-    slc_mttkrp_add<F, exact_sums, flags>(lane, lane->chunk->sort.rows[k], product, last, segment);
+    slc_mttkrp_add<F, exact_sums>(lane, lane->chunk->sort.rows[k], product, last, segment);
 }
 
 /* Computes nonzeros [begin, end) in sorted order. Needs: at least one nonzero; `begin` is a
  * multiple of SLC_MTTKRP_STEP. */
-template <typename F, bool exact_sums, unsigned flags>
+template <typename F, bool exact_sums>
 __device__ static inline void
 slc_mttkrp_share(slc_mttkrp_lane<F, exact_sums> *lane, uint32_t begin, uint32_t end)
 {
@@ -389,40 +439,34 @@ slc_mttkrp_share(slc_mttkrp_lane<F, exact_sums> *lane, uint32_t begin, uint32_t 
     slc_mttkrp_segment<slc_mttkrp_width<F>> segment = {};
 
     segment.row = rows[begin];
-    lane->shared_row =
-        begin != 0 && rows[begin - 1] == segment.row ? segment.row : slc_mttkrp_no_offset;
     switch (lane->job->order) {
     case 2:
-        slc_mttkrp_steps<F, exact_sums, flags, 1>(lane, begin, whole, &segment);
+        slc_mttkrp_steps<F, exact_sums, 1>(lane, begin, whole, &segment);
         break;
     case 3:
-        slc_mttkrp_steps<F, exact_sums, flags, 2>(lane, begin, whole, &segment);
+        slc_mttkrp_steps<F, exact_sums, 2>(lane, begin, whole, &segment);
         break;
     case 4:
-        slc_mttkrp_steps<F, exact_sums, flags, 3>(lane, begin, whole, &segment);
+        slc_mttkrp_steps<F, exact_sums, 3>(lane, begin, whole, &segment);
         break;
     default:
-        slc_mttkrp_steps<F, exact_sums, flags, 0>(lane, begin, whole, &segment);
+        slc_mttkrp_steps<F, exact_sums, 0>(lane, begin, whole, &segment);
     }
     SLC_ROLL
     for (uint32_t k = whole; k < end; k++) {
-        slc_mttkrp_single<F, exact_sums, flags>(lane, k, &segment);
+        slc_mttkrp_single<F, exact_sums>(lane, k, &segment);
     }
-    slc_mttkrp_add_segment<exact_sums, flags, slc_mttkrp_width<F>>(
-        lane->sums, &lane->target, segment.row, segment.sum,
-        chunk->single && segment.row != lane->shared_row &&
-            (end == chunk->sort.nnz || rows[end] != segment.row));
+    slc_mttkrp_add_segment(lane, &segment);
 }
 
 /* Computes a whole sorted chunk. */
-template <typename F, bool exact_sums, unsigned flags>
+template <typename F, bool exact_sums>
 __device__ static inline void slc_mttkrp_compute(const struct slc_gpu_mttkrp *job,
-                                                 const struct slc_mttkrp_chunk *chunk,
-                                                 const slc_mttkrp_sums<exact_sums> *sums)
+                                                 const struct slc_mttkrp_chunk *chunk)
 {
     constexpr uint32_t width = slc_mttkrp_width<F>;
     const uint32_t nnz = chunk->sort.nnz;
-    slc_mttkrp_lane<F, exact_sums> lane = {job, chunk, sums, {}, slc_mttkrp_no_offset};
+    slc_mttkrp_lane<F, exact_sums> lane = {job, chunk, {}};
 
     lane.target.corner = chunk->corner + job->mode;
     for (uint32_t panel = 0; panel < job->rank; panel += SLC_WARP * width) {
@@ -442,9 +486,16 @@ __device__ static inline void slc_mttkrp_compute(const struct slc_gpu_mttkrp *jo
         }
         lane.target.column = column;
         if constexpr (!exact_sums) {
-            lane.target.output = sums->output + *lane.target.corner * sums->pitch + column;
+            const uint32_t left = job->rank - panel;
+
+            lane.target.apart = job->output.split > 1
+                                    ? (left < SLC_WARP * width ? left : SLC_WARP * width) / width
+                                    : 1;
+            lane.target.output = static_cast<double *>(job->output.data) +
+                                 *lane.target.corner * job->output.pitch +
+                                 slc_gpu_place_of_column(job->rank, job->output.split, column);
         }
-        slc_mttkrp_share<F, exact_sums, flags>(&lane, begin, end);
+        slc_mttkrp_share<F, exact_sums>(&lane, begin, end);
     }
 }
 

@@ -8,6 +8,6 @@ cudaError_t slc_gpu_mttkrp_exact(const struct slc_gpu_mttkrp *job,
                                  cudaStream_t stream)
 {
     return job->precision == SLC_F64
-               ? slc_mttkrp_launch<double, true>(job, batch, machine, plan, stream)
-               : slc_mttkrp_launch<float, true>(job, batch, machine, plan, stream);
+               ? slc_mttkrp_launch<double, true, false>(job, batch, machine, plan, stream)
+               : slc_mttkrp_launch<float, true, false>(job, batch, machine, plan, stream);
 }

@@ -13,12 +13,10 @@
 #include "gpu/mttkrp/mttkrp_compute.h"
 
 /* Sets the pointers into shared memory to the positions that the plan assigns. */
-template <bool exact_sums>
 __device__ static inline void slc_mttkrp_lay_out(const struct slc_gpu_mttkrp *job,
                                                  const struct slc_gpu_mttkrp_plan *plan,
                                                  unsigned char *shared,
-                                                 struct slc_mttkrp_chunk *chunk,
-                                                 slc_mttkrp_sums<exact_sums> *sums)
+                                                 struct slc_mttkrp_chunk *chunk)
 {
     chunk->offsets = reinterpret_cast<uint32_t *>(shared);
     chunk->stride = plan->chunk_runs * SLC_RUN_NNZ;
@@ -26,18 +24,7 @@ __device__ static inline void slc_mttkrp_lay_out(const struct slc_gpu_mttkrp *jo
     chunk->corner = reinterpret_cast<uint64_t *>(shared + plan->corner_at);
     chunk->sort.rows = chunk->offsets + (size_t)job->mode * chunk->stride;
     chunk->sort.counters = reinterpret_cast<uint4 *>(shared + plan->work_at);
-    chunk->sort.warp_sums = reinterpret_cast<uint32_t *>(shared + plan->tags_at) - SLC_MTTKRP_WARPS;
-    sums->output = static_cast<double *>(job->output.data);
-    sums->rows = job->output.rows;
-    sums->pitch = job->output.pitch;
-    sums->exact = job->exact;
-    sums->rank = job->rank;
-    sums->stash_rows = plan->stash_rows;
-    sums->whole = plan->whole;
-    sums->stash = reinterpret_cast<double *>(shared + plan->stash_at);
-    sums->stash_words = reinterpret_cast<unsigned long long *>(shared + plan->stash_at);
-    sums->tags = reinterpret_cast<uint64_t *>(shared + plan->tags_at);
-    sums->candidates = reinterpret_cast<uint32_t *>(sums->tags + SLC_MTTKRP_MOST_STASHED);
+    chunk->sort.warp_sums = reinterpret_cast<uint32_t *>(shared + plan->sums_at);
 }
 
 /* Adds the squares of the values of a run that the warp decoded. The bound of exact sums is derived
@@ -60,26 +47,6 @@ slc_mttkrp_add_squares(const double *values, uint32_t count, struct slc_gpu_faul
     }
 }
 
-/* Addresses of the descriptions of tile and layout, in global or shared memory. */
-struct slc_mttkrp_fields {
-    const struct slc_encoded_layout *layout;
-    const struct slc_gpu_tile *tile;
-};
-
-/* Copies of the descriptions of tile and layout in shared memory, for SLC_MTTKRP_SHARED_FIELDS. */
-struct slc_mttkrp_copied_fields {
-    struct slc_encoded_layout layout;
-    struct slc_gpu_tile tile;
-};
-
-/* Copies `bytes` bytes, a multiple of 4, with all threads of the thread block. */
-__device__ static inline void slc_mttkrp_copy_words(void *to, const void *from, size_t bytes)
-{
-    for (size_t i = threadIdx.x; i < bytes / 4; i += SLC_MTTKRP_THREADS) {
-        static_cast<uint32_t *>(to)[i] = __ldg(static_cast<const uint32_t *>(from) + i);
-    }
-}
-
 /* Sets the number of nonzeros of the chunk whose first run is `first`, and the arguments of its
  * sort. */
 __device__ static inline void slc_mttkrp_begin_chunk(const struct slc_gpu_mttkrp *job,
@@ -98,41 +65,43 @@ __device__ static inline void slc_mttkrp_begin_chunk(const struct slc_gpu_mttkrp
     while (chunk->sort.buckets < plan->buckets && chunk->sort.buckets <= extent) {
         chunk->sort.buckets *= 2;
     }
-    chunk->single = extent < chunk->sort.buckets;
     if (threadIdx.x < job->order) {
         chunk->corner[threadIdx.x] = tile->corner[threadIdx.x];
     }
 }
 
-/* Decodes the chunk's runs, one per warp, starting at run `first` of the tile. */
+/* Decodes the chunk's runs, starting at run `first` of the tile. If there are twice or four times
+ * as many warps as runs, several warps decode parts of the same run. */
 template <bool exact_sums>
-__device__ static inline void slc_mttkrp_decode(const struct slc_mttkrp_fields *fields,
+__device__ static inline void slc_mttkrp_decode(const struct slc_encoded_layout *layout,
+                                                const struct slc_gpu_tile *tile,
                                                 uint32_t first,
                                                 struct slc_gpu_fault *fault,
                                                 const struct slc_mttkrp_chunk *chunk)
 {
     const uint32_t warp = threadIdx.x / SLC_WARP;
-    const uint32_t begin = warp * SLC_RUN_NNZ;
+    const uint32_t parts =
+        slc_least(SLC_MTTKRP_WARPS * SLC_RUN_NNZ / chunk->stride, SLC_RUN_NNZ / SLC_GROUP_NNZ);
+    const uint32_t run = warp / parts, begin = run * SLC_RUN_NNZ;
+    const uint32_t part_nnz = SLC_RUN_NNZ / parts, from = warp % parts * part_nnz;
+    const struct slc_run_part part = {from, from + part_nnz};
     struct slc_decode_scratch *scratch =
         reinterpret_cast<struct slc_decode_scratch *>(chunk->sort.counters);
 
     if (begin < chunk->sort.nnz) {
-        const uint32_t count = slc_decode_run<double>(fields->layout, fields->tile, first + warp,
-                                                      scratch + warp, chunk->offsets + begin,
-                                                      chunk->stride, chunk->values + begin, fault);
+        const uint32_t count = slc_decode_part<double>(layout, tile, first + run, part,
+                                                       scratch + warp, chunk->offsets + begin,
+                                                       chunk->stride, chunk->values + begin, fault);
 
         if (exact_sums) {
-            slc_mttkrp_add_squares(chunk->values + begin, count, fault);
+            slc_mttkrp_add_squares(chunk->values + begin + from, count, fault);
         }
     }
 }
 
 /* Sorts a chunk by output row. The caller synchronizes the thread block before and after. */
-template <bool exact_sums, unsigned flags>
 __device__ static inline void slc_mttkrp_sort_chunk(const struct slc_gpu_mttkrp *job,
-                                                    const struct slc_gpu_mttkrp_plan *plan,
-                                                    const struct slc_mttkrp_chunk *chunk,
-                                                    const slc_mttkrp_sums<exact_sums> *sums)
+                                                    const struct slc_mttkrp_chunk *chunk)
 {
     struct slc_mttkrp_places places = {};
 
@@ -142,80 +111,48 @@ __device__ static inline void slc_mttkrp_sort_chunk(const struct slc_gpu_mttkrp 
         slc_mttkrp_move(chunk->offsets + (size_t)n * chunk->stride, &places);
     }
     slc_mttkrp_move(chunk->values, &places);
-    if constexpr ((flags & SLC_MTTKRP_WITHOUT_STASH) == 0) {
-        if (plan->stash_rows != 0 && !plan->whole) {
-            __syncthreads();
-            slc_mttkrp_stash_hot(sums, &chunk->sort, chunk->corner[job->mode]);
-        }
-    }
 }
 
-/* Computes a batch. `flags` is the set of enum slc_gpu_mttkrp_flag for which the kernel is
- * compiled. */
-template <typename F, bool exact_sums, unsigned flags>
+/* Computes a batch. If `transcoded`, tiles are read from batch.transcoded. Thread blocks compute
+ * chunks at a stride, so that those that run at the same time read neighbouring rows of the factors
+ * and share them in the second-level cache. */
+template <typename F, bool exact_sums, bool transcoded>
 __global__ static void __launch_bounds__(SLC_MTTKRP_THREADS,
-                                         (flags & SLC_MTTKRP_THREE_BLOCKS) != 0     ? 3
-                                         : exact_sums && sizeof(F) < sizeof(double) ? 1
-                                                                                    : 2)
+                                         exact_sums && sizeof(F) < sizeof(double) ? 1 : 2)
     mttkrp_kernel(struct slc_gpu_mttkrp job,
                   struct slc_gpu_batch batch,
                   struct slc_gpu_mttkrp_plan plan)
 {
     SLC_DYNAMIC_SHARED(unsigned char, shared);
-    const uint32_t step = plan.interleaved ? gridDim.x : 1;
-    const uint32_t first = plan.interleaved
-                               ? blockIdx.x
-                               : (uint32_t)((uint64_t)batch.chunk_count * blockIdx.x / gridDim.x);
-    const uint32_t end =
-        plan.interleaved ? batch.chunk_count
-                         : (uint32_t)((uint64_t)batch.chunk_count * (blockIdx.x + 1) / gridDim.x);
-    struct slc_mttkrp_fields fields = {batch.layout, NULL};
     struct slc_mttkrp_chunk chunk;
-    slc_mttkrp_sums<exact_sums> sums;
-    uint32_t tile = slc_gpu_tile_of_chunk(&batch, first);
+    uint32_t tile = slc_gpu_tile_of_chunk(&batch, blockIdx.x);
 
-    slc_mttkrp_lay_out(&job, &plan, shared, &chunk, &sums);
-    slc_mttkrp_sums_begin(&sums);
-    if constexpr ((flags & SLC_MTTKRP_SHARED_FIELDS) != 0) {
-        auto *copied = reinterpret_cast<struct slc_mttkrp_copied_fields *>(shared + plan.fields_at);
-
-        slc_mttkrp_copy_words(&copied->layout, batch.layout, sizeof copied->layout);
-        fields = {&copied->layout, &copied->tile};
-    }
-    for (uint32_t c = first; c < end; c += step) {
+    slc_mttkrp_lay_out(&job, &plan, shared, &chunk);
+    for (uint32_t c = blockIdx.x; c < batch.chunk_count; c += gridDim.x) {
         while (c >= batch.chunk_begin[tile + 1]) {
             tile++;
         }
         const uint32_t run = (c - batch.chunk_begin[tile]) * batch.chunk_runs;
 
-        if constexpr ((flags & SLC_MTTKRP_SHARED_FIELDS) != 0) {
-            auto *copied =
-                reinterpret_cast<struct slc_mttkrp_copied_fields *>(shared + plan.fields_at);
-
-            slc_mttkrp_copy_words(&copied->tile, batch.tiles + tile, sizeof copied->tile);
-            __syncthreads();
-        } else {
-            fields.tile = batch.tiles + tile;
-        }
-        slc_mttkrp_begin_chunk(&job, &batch, &plan, &fields.tile->tile, run, &chunk);
-        if constexpr ((flags & SLC_MTTKRP_TRANSCODED) != 0) {
+        slc_mttkrp_begin_chunk(&job, &batch, &plan, &batch.tiles[tile].tile, run, &chunk);
+        if constexpr (transcoded) {
             slc_transcoded_read(batch.transcoded + tile, job.order, run * SLC_RUN_NNZ,
                                 chunk.sort.nnz, SLC_MTTKRP_THREADS, chunk.offsets, chunk.stride,
                                 chunk.values);
         } else {
-            slc_mttkrp_decode<exact_sums>(&fields, run, batch.fault, &chunk);
+            slc_mttkrp_decode<exact_sums>(batch.layout, batch.tiles + tile, run, batch.fault,
+                                          &chunk);
         }
         __syncthreads(); /* also needed because the counters reuse the scratch of decoding */
-        slc_mttkrp_sort_chunk<exact_sums, flags>(&job, &plan, &chunk, &sums);
+        slc_mttkrp_sort_chunk(&job, &chunk);
         SLC_PLANT(mttkrp_chunk_not_sorted, __syncthreads());
-        slc_mttkrp_compute<F, exact_sums, flags>(&job, &chunk, &sums);
-        /* The next chunk, or the addition of the stash at the end, uses the same memory. */
+        slc_mttkrp_compute<F, exact_sums>(&job, &chunk);
+        /* The next chunk uses the same memory. */
         SLC_PLANT(mttkrp_chunk_overwritten, __syncthreads());
     }
-    slc_mttkrp_sums_end(&sums);
 }
 
-template <typename F, bool exact_sums, unsigned flags = 0>
+template <typename F, bool exact_sums, bool transcoded>
 static cudaError_t slc_mttkrp_launch(const struct slc_gpu_mttkrp *job,
                                      const struct slc_gpu_batch *batch,
                                      const struct slc_gpu_machine *machine,
@@ -226,19 +163,19 @@ static cudaError_t slc_mttkrp_launch(const struct slc_gpu_mttkrp *job,
     const dim3 grid(batch->chunk_count < most ? batch->chunk_count : most);
     /* Set the limit to the maximum for the machine, not to the bytes of this plan, because other
      * threads may launch the kernel at the same time with other plans. */
-    cudaError_t error = cudaFuncSetAttribute(mttkrp_kernel<F, exact_sums, flags>,
+    cudaError_t error = cudaFuncSetAttribute(mttkrp_kernel<F, exact_sums, transcoded>,
                                              cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              (int)machine->shared_bytes);
 
     if (error == cudaSuccess) {
-        error = cudaFuncSetAttribute(mttkrp_kernel<F, exact_sums, flags>,
+        error = cudaFuncSetAttribute(mttkrp_kernel<F, exact_sums, transcoded>,
                                      cudaFuncAttributePreferredSharedMemoryCarveout,
                                      (int)slc_gpu_mttkrp_carveout(plan, machine));
     }
-    return error != cudaSuccess
-               ? error
-               : slc_launch(mttkrp_kernel<F, exact_sums, flags>, grid, dim3(SLC_MTTKRP_THREADS),
-                            plan->shared_bytes, stream, *job, *batch, *plan);
+    return error != cudaSuccess ? error
+                                : slc_launch(mttkrp_kernel<F, exact_sums, transcoded>, grid,
+                                             dim3(SLC_MTTKRP_THREADS), plan->shared_bytes, stream,
+                                             *job, *batch, *plan);
 }
 
 #endif

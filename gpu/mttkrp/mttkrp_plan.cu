@@ -11,10 +11,7 @@ enum {
     /* Shared memory per thread block for which chunks of exact sums are cut on every machine,
      * because the bits of exact sums depend on the cuts. The number is about half of the 164 KiB of
      * sm_80; on every supported device, a thread block can have at least 81 KiB. */
-    EXACT_BYTES = 81 * 1024,
-    /* The stash uses at most 1 / STASH_PART of shared memory, so that the rest suffices for chunks
-     * of as many runs as without a stash. */
-    STASH_PART = 8
+    EXACT_BYTES = 81 * 1024
 };
 
 static uint32_t aligned(uint64_t bytes)
@@ -22,14 +19,8 @@ static uint32_t aligned(uint64_t bytes)
     return (uint32_t)((bytes + 15) / 16 * 16);
 }
 
-/* Returns the bytes of a row in the stash. An exact sum has two words. */
-static uint64_t stash_row_bytes(const struct slc_gpu_mttkrp *job)
-{
-    return (uint64_t)job->rank * (job->exact.words != NULL ? 16 : sizeof(double));
-}
-
-/* Lays out all parts of shared memory except the stash. Returns the bytes of these parts. */
-static uint32_t
+/* Lays out shared memory for chunks of `runs` runs. */
+static void
 lay_out(const struct slc_gpu_mttkrp *job, uint32_t runs, struct slc_gpu_mttkrp_plan *plan)
 {
     const uint32_t nnz = runs * SLC_RUN_NNZ;
@@ -40,106 +31,29 @@ lay_out(const struct slc_gpu_mttkrp *job, uint32_t runs, struct slc_gpu_mttkrp_p
     while (plan->buckets < SLC_MTTKRP_MOST_BUCKETS && plan->buckets < nnz / 2) {
         plan->buckets *= 2;
     }
-    work = runs * (uint32_t)sizeof(struct slc_decode_scratch);
+    work = SLC_MTTKRP_WARPS * (uint32_t)sizeof(struct slc_decode_scratch);
     if (work < plan->buckets * sizeof(uint4)) {
         work = plan->buckets * (uint32_t)sizeof(uint4);
     }
     plan->values_at = nnz * job->order * (uint32_t)sizeof(uint32_t);
     plan->work_at = plan->values_at + aligned(nnz * sizeof(double));
-    /* The work area ends with one sum per warp. */
-    plan->tags_at = plan->work_at + aligned(work) + SLC_MTTKRP_WARPS * (uint32_t)sizeof(uint32_t);
-    plan->corner_at =
-        plan->tags_at + SLC_MTTKRP_MOST_STASHED * (uint32_t)(sizeof(uint64_t) + sizeof(uint32_t));
-    plan->fields_at = plan->corner_at + aligned(job->order * sizeof(uint64_t));
-    plan->stash_at = plan->fields_at;
-    if ((job->variant.flags & SLC_MTTKRP_SHARED_FIELDS) != 0) {
-        plan->stash_at += aligned(sizeof(struct slc_encoded_layout) + sizeof(struct slc_gpu_tile));
-    }
-    return plan->stash_at;
+    plan->sums_at = plan->work_at + aligned(work);
+    plan->corner_at = plan->sums_at + aligned(SLC_MTTKRP_WARPS * sizeof(uint32_t));
+    plan->shared_bytes = plan->corner_at + aligned(job->order * sizeof(uint64_t));
 }
 
-/* Returns the limit for the number of runs per chunk. Bits of exact sums depend on this number. */
-static uint32_t runs_limit(const struct slc_gpu_mttkrp *job)
+/* Plans chunks of the largest number of runs that fit in `bytes`. Returns false if not even one run
+ * fits. */
+static bool
+plan_chunks(const struct slc_gpu_mttkrp *job, uint64_t bytes, struct slc_gpu_mttkrp_plan *plan)
 {
-    return job->variant.chunk_runs == 0 || job->exact.words != NULL ? +SLC_MTTKRP_USUAL_RUNS
-                                                                    : job->variant.chunk_runs;
-}
-
-/* Returns the largest number of runs per chunk that fit in `bytes` together with `stash_bytes`, or
- * 0. */
-static uint32_t most_runs(const struct slc_gpu_mttkrp *job, uint64_t bytes, uint64_t stash_bytes)
-{
-    struct slc_gpu_mttkrp_plan plan;
-    uint32_t runs = runs_limit(job);
-
-    while (runs > 0 && lay_out(job, runs, &plan) + stash_bytes > bytes) {
-        runs--;
+    for (uint32_t runs = SLC_MTTKRP_MOST_RUNS; runs > 0; runs--) {
+        lay_out(job, runs, plan);
+        if (plan->shared_bytes <= bytes) {
+            return true;
+        }
     }
-    return runs;
-}
-
-static void fill_plan(const struct slc_gpu_mttkrp *job,
-                      uint32_t runs,
-                      uint64_t stash_rows,
-                      uint32_t blocks_each,
-                      struct slc_gpu_mttkrp_plan *plan)
-{
-    const uint32_t bytes = lay_out(job, runs, plan);
-
-    plan->stash_rows = (uint32_t)stash_rows;
-    plan->whole = stash_rows == job->output.rows;
-    plan->blocks_each = blocks_each;
-    plan->interleaved = job->variant.interleaved;
-    plan->shared_bytes = bytes + aligned(stash_rows * stash_row_bytes(job));
-}
-
-/* Plans regime 1 in `bytes` bytes of shared memory. Returns false if the regime does not fit. `cut`
- * is the required number of runs per chunk; 0 means any number. */
-static bool plan_whole(const struct slc_gpu_mttkrp *job,
-                       uint64_t bytes,
-                       uint32_t blocks_each,
-                       uint32_t cut,
-                       struct slc_gpu_mttkrp_plan *plan)
-{
-    uint64_t stash;
-    uint32_t runs;
-
-    if (__builtin_mul_overflow(job->output.rows, stash_row_bytes(job), &stash) || stash > bytes) {
-        return false;
-    }
-    runs = most_runs(job, bytes, aligned(stash));
-    if (runs < (cut != 0 ? cut : (uint32_t)slc_min_u64(SLC_MTTKRP_WHOLE_RUNS, runs_limit(job)))) {
-        return false;
-    }
-    fill_plan(job, cut != 0 ? cut : runs, job->output.rows, blocks_each, plan);
-    return true;
-}
-
-/* Plans regime 3, or regime 2 if not even a few rows fit. Returns false if neither regime fits. */
-static bool plan_hot(const struct slc_gpu_mttkrp *job,
-                     uint64_t bytes,
-                     uint32_t blocks_each,
-                     uint32_t cut,
-                     struct slc_gpu_mttkrp_plan *plan)
-{
-    uint32_t rows =
-        (job->variant.flags & SLC_MTTKRP_WITHOUT_STASH) != 0 ? 0 : SLC_MTTKRP_MOST_STASHED;
-    uint32_t runs;
-
-    while (rows != 0 && rows * stash_row_bytes(job) > bytes / STASH_PART) {
-        rows = rows > SLC_MTTKRP_LEAST_STASHED ? rows / 2 : 0;
-    }
-    runs = most_runs(job, bytes, rows * stash_row_bytes(job));
-    if (runs < cut) {
-        rows = 0;
-        runs = most_runs(job, bytes, 0);
-    }
-    if (runs == 0 || runs < cut) {
-        return false;
-    }
-    fill_plan(job, cut != 0 ? cut : runs, rows, blocks_each, plan);
-    plan->whole = false;
-    return true;
+    return false;
 }
 
 bool slc_gpu_mttkrp_plan(const struct slc_gpu_mttkrp *job,
@@ -152,22 +66,17 @@ bool slc_gpu_mttkrp_plan(const struct slc_gpu_mttkrp *job,
      * factors. */
     const bool two = job->exact.words == NULL || job->precision != SLC_F32;
     const uint64_t half = (all + RESERVED_BYTES) / 2 - RESERVED_BYTES;
-    uint32_t cut = 0;
 
+    *plan = {};
     if (job->exact.words != NULL) {
-        cut = most_runs(job, EXACT_BYTES, 0);
-        cut = cut == 0 ? 1 : cut;
-    }
-    if ((job->variant.flags & SLC_MTTKRP_THREE_BLOCKS) != 0) {
-        const uint64_t third = (all + RESERVED_BYTES) / 3 - RESERVED_BYTES;
-
-        return plan_hot(job, third, 3, cut, plan) || plan_hot(job, half, 2, cut, plan);
-    }
-    if ((job->variant.flags & SLC_MTTKRP_WITHOUT_STASH) == 0 &&
-        ((two && plan_whole(job, half, 2, cut, plan)) || plan_whole(job, all, 1, cut, plan))) {
+        if (!plan_chunks(job, EXACT_BYTES, plan) || plan->shared_bytes > all) {
+            return false;
+        }
+        plan->blocks_each = two && plan->shared_bytes <= half ? 2 : 1;
         return true;
     }
-    return (two && plan_hot(job, half, 2, cut, plan)) || plan_hot(job, all, 1, cut, plan);
+    plan->blocks_each = two && plan_chunks(job, half, plan) ? 2 : 1;
+    return plan->blocks_each == 2 || plan_chunks(job, all, plan);
 }
 
 uint32_t slc_gpu_mttkrp_carveout(const struct slc_gpu_mttkrp_plan *plan,

@@ -89,22 +89,12 @@ def bench(folder):
                                "4KiB", "--json"))
     check([row["mode"] for row in told["rows"]] == [3] and told["rows"][0]["read_bytes"] > 0, str(told["rows"]))
     check(told["ceilings"] == told["peaks"] == [], str(told["ceilings"]))
-    # Variants of sluice's kernel with resident blocks.
-    told = json.loads(emulated("bench", "device", made(folder), "--mode", 2, "--rank", 16, "--variant", "all", "-n", 1, "--largest",
-                               "4KiB", "--json"))
-    names = [row["variant"] for row in told["rows"]]
-    check(names[:2] == ["default", "chunks-2"] and "transcoded" in names and len(set(names)) == len(names) == 9, str(names))
-    for row in told["rows"]:
-        check(row["median_ms"] > 0 and row["copied_bytes"] == 0 and row.get("differs", 0) < 1e-12, str(row))
-    told = json.loads(emulated("bench", "device", made(folder), "--mode", 2, "--rank", 4, "--variant", "no-stash", "--precision",
-                               "f32", "-n", 1, "--largest", "4KiB", "--json"))
-    check(len(told["rows"]) == 2 and "f64" in told["rows"][1]["note"], str(told["rows"]))
-    # Nothing is resident, so there is nothing to transcode.
-    told = json.loads(emulated("bench", "device", made(folder), "--mode", 2, "--rank", 4, "--variant", "transcoded", "--no-cache",
-                               "-n", 1, "--largest", "4KiB", "--json"))
-    check(len(told["rows"]) == 2 and "no resident blocks" in told["rows"][1]["note"], str(told["rows"]))
-    check("unknown variant" in emulated("bench", "device", made(folder), "--variant", "none", "--largest", "4KiB", status=2),
-          "a variant that there is not")
+    # Resident blocks are transcoded, unless --encoded or the memory forbids it.
+    for more, transcoded in (((), True), (("--encoded",), False), (("--no-cache",), False), (("--precision", "f32"), True)):
+        told = json.loads(emulated("bench", "device", made(folder), "--mode", 2, "--rank", 16, *more, "-n", 2, "--warm-up", 2,
+                                   "--kernel", "blco", "--largest", "4KiB", "--json"))
+        check((told["rows"][0]["transcoded_bytes"] > 0) == transcoded, str(told["rows"]))
+        check(told["rows"][1]["differs"] < (1e-5 if "f32" in more else 1e-12), str(told["rows"]))
     check("unknown kernel" in emulated("bench", "device", made(folder), "--kernel", "baselines", "--largest", "4KiB", status=2),
           "a kernel that there is not")
 
@@ -135,7 +125,6 @@ def bench_logical(folder):
     options = ["--rank", 4, "--logical", "1,2", "-n", 1, "--largest", "4KiB", "--no-cache", "--json"]
     told = json.loads(emulated("bench", "device", store, *options))
     rows = [row for row in told["rows"] if "devices" in row]
-    check(all("variant" not in row for row in rows), str(rows))
     check([(row["split"], row["devices"], row["mode"]) for row in rows] ==
           [("nnz", d, n) for d in (1, 2) for n in (1, 2, 3)], str(rows))
     for row in rows:

@@ -26,7 +26,6 @@ struct arguments {
     const char *operation;
     const char *precision;
     const char *kernel;
-    const char *variant;
     struct baseline_arguments baselines;
     uint64_t mode;
     struct session_options session;
@@ -57,15 +56,9 @@ static const struct option options[] = {
              "between these two), blco-queues (blco, streamed from the host), blco-code-registers, "
              "blco-code-stash, blco-code (as in the authors' program), amped, genten-a, genten-b, "
              "genten-c, atomic-fiber, atomic-nonzero, or all"},
-    {"variant", OPTION_STRING, offsetof(struct arguments, variant), .value = "NAME",
-     .fallback = "default",
-     .help = "also measure a variant of the MTTKRP of sluice, in f64: "
-             "chunks-2, chunks-8 (chunks of 2 or 8 instead of 4 runs of "
-             "512 nonzeros), interleaved (thread blocks compute chunks "
-             "alternately), no-stash, full-sectors, shared-fields, "
-             "transcoded (resident blocks are copied to a form that needs "
-             "no decoding), transcoded-3 (transcoded, with three thread "
-             "blocks per multiprocessor), or all"},
+    {"encoded", OPTION_FLAG, offsetof(struct arguments, session.encoded),
+     .help = "do not transcode resident blocks of sluice: decode them in "
+             "every MTTKRP"},
     {"logical", OPTION_COUNTS, offsetof(struct arguments, logical), .value = "D[,D..]",
      .minimum = 1, .maximum = OPTION_COUNTS_MAX,
      .help = "also divide the MTTKRP of sluice between D logical devices, all on the GPU of "
@@ -140,7 +133,6 @@ static const struct bench_column product_columns[] = {
     {"rank", "rank", 0, 0},
     {"mode", "mode", 0, 0},
     {"kernel", "kernel", 0, 0},
-    {"variant", "variant", 0, 0},
     {"split", "split", 0, 0},
     {"chosen", "chosen", 0, 0},
     {"devices", "devices", 0, 0},
@@ -255,7 +247,6 @@ static enum slc_status measure_mttkrp(const struct arguments *args,
                                      .precision = precision,
                                      .mode = (unsigned)args->mode,
                                      .kernel = args->kernel,
-                                     .variant = args->variant,
                                      .lists = baseline_options(&args->baselines),
                                      .devices = args->baselines.devices,
                                      .session = *session,

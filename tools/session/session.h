@@ -24,6 +24,7 @@ struct session_options {
     const char *precision;
     bool deterministic;
     bool no_cache;
+    bool encoded; /* resident blocks of GPUs are not transcoded */
     uint64_t io_limit;
     const char *pin;
     const char *copies;             /* NULL: never */

@@ -106,7 +106,7 @@ struct framed_rows {
           bytes((rows + 2) * row_bytes), memory(bytes), stream(stream_)
     {
         matrix = slc_gpu_matrix{static_cast<unsigned char *>(memory.data) + row_bytes, rows, cols,
-                                (uint32_t)padded_cols(type, cols)};
+                                (uint32_t)padded_cols(type, cols), 0};
         SLC_MUST(cudaMemsetAsync(memory.data, canary, bytes, stream));
     }
     void write(const struct slc_matrix *from) const

@@ -105,6 +105,7 @@ struct slc_device_problem device_problem_of(const device_tensor &tensor, const d
     problem.slot_tiles = tiles * how.slot_blocks;
     problem.resident_bytes = all_bytes * how.thirds / 3;
     problem.resident_tiles = how.thirds > 0 ? all_tiles : 0;
+    problem.transcoded_bytes = how.transcoded_bytes;
     problem.unit_most = how.unit_most;
     problem.adds_host = how.adds_host;
     return problem;

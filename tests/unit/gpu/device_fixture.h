@@ -57,6 +57,7 @@ struct device_case {
     unsigned seed; /* of the order of blocks */
     uint32_t unit_most = 0;
     bool adds_host = false;
+    uint64_t transcoded_bytes = 0;
 };
 
 /* A matrix of integers, -3 to 3, or of any numbers. */

@@ -120,7 +120,7 @@ static void create(
     const uint32_t pitch = (cols + multiple - 1) / multiple * multiple;
     const uint64_t bytes = rows * pitch * slc_value_bytes(type);
 
-    *matrix = slc_gpu_matrix{nullptr, rows, cols, pitch};
+    *matrix = slc_gpu_matrix{nullptr, rows, cols, pitch, 0};
     SLC_MUST(cudaMalloc(&matrix->data, bytes + 1));
     SLC_MUST(cudaMemsetAsync(matrix->data, 0, bytes, s));
 }

@@ -24,7 +24,7 @@ static void must(cudaError_t error, const char *what)
 
 struct mttkrp_way mttkrp_plain_way(void)
 {
-    return {false, 0, false, 1, 1, 1, true, {2, 227 << 10, 90}, {}};
+    return {false, 0, false, 1, 1, 1, false, true, false, {2, 227 << 10, 90}};
 }
 
 /* ---- factors and the oracle */
@@ -120,7 +120,7 @@ static struct slc_gpu_matrix upload(struct batch_fixture *batch,
                             bytes == sizeof(float) ? static_cast<const void *>(narrow.data())
                                                    : static_cast<const void *>(wide.data()),
                             wide.size() * bytes),
-            rows, cols, pitch};
+            rows, cols, pitch, 0};
 }
 
 static void download_output(struct batch_fixture *batch,
@@ -133,7 +133,9 @@ static void download_output(struct batch_fixture *batch,
     result->padding_lives = true;
     for (uint64_t i = 0; i < output->rows; i++) {
         for (uint32_t c = 0; c < output->pitch; c++) {
-            const double number = wide[i * output->pitch + c];
+            const uint32_t place =
+                c < output->cols ? slc_gpu_place_of_column(output->cols, output->split, c) : c;
+            const double number = wide[i * output->pitch + place];
 
             if (c < output->cols) {
                 result->values.push_back(number);
@@ -265,7 +267,6 @@ struct mttkrp_result mttkrp_problem_run(struct mttkrp_problem *problem,
     job.rank = problem->rank;
     job.precision = problem->precision;
     job.output.rows = batch->layout.dims[problem->mode];
-    job.variant = way->variant;
     job.exact.words = way->exact ? &somewhere : nullptr;
     CU_ASSERT_FATAL(slc_gpu_mttkrp_plan(&job, &way->machine, &result.plan));
     CU_ASSERT_EQUAL(slc_gpu_mttkrp_chunk_runs(&job, &way->machine), result.plan.chunk_runs);
@@ -277,6 +278,9 @@ struct mttkrp_result mttkrp_problem_run(struct mttkrp_problem *problem,
         }
     }
     job.output = upload(batch, nullptr, job.output.rows, problem->rank, sizeof(double), NAN);
+    if (!way->exact && !way->natural) {
+        job.output.split = slc_gpu_mttkrp_split(problem->rank, problem->precision);
+    }
     for (unsigned d = 0; d < way->devices; d++) {
         if (way->exact) {
             begin_exact(problem, &job);
@@ -284,9 +288,9 @@ struct mttkrp_result mttkrp_problem_run(struct mttkrp_problem *problem,
         launches.jobs.push_back(job);
     }
     must(cudaStreamSynchronize(batch->stream), "beginning");
-    if ((way->variant.flags & SLC_MTTKRP_TRANSCODED) != 0 && batch->batch.tile_count > 0) {
+    if (way->transcoded && batch->batch.tile_count > 0) {
         must(slc_gpu_transcode(batch->batch.tiles, batch->batch.tile_count, batch->batch.layout,
-                               order, batch->batch.fault, &transcoded, batch->stream),
+                               order, UINT64_MAX, batch->batch.fault, &transcoded, batch->stream),
              "transcoding");
         batch->batch.transcoded = transcoded.tiles;
     }

@@ -24,9 +24,10 @@ struct mttkrp_way {
                             * more */
     unsigned streams;
     unsigned seed;
+    bool natural;  /* the columns of the output are not reordered */
     bool expanded; /* LZ4 sections are expanded; otherwise their memory is uninitialized */
+    bool transcoded; /* tiles are transcoded first */
     struct slc_gpu_machine machine;
-    struct slc_gpu_mttkrp_variant variant;
 };
 
 struct mttkrp_result {

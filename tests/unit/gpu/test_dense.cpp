@@ -8,16 +8,45 @@
 #include <cfloat>
 #include <cmath>
 
+/* M with its columns in the order of the output of an MTTKRP, if the rank permits that order. */
+struct output_of_mttkrp {
+    struct slc_matrix reordered;
+    uint32_t split;
+
+    explicit output_of_mttkrp(const problem &given)
+        : split(given.rank % 4 == 0   ? 4
+                : given.rank % 2 == 0 ? 2
+                                      : 0)
+    {
+        struct slc_error err = SLC_ERROR_INIT;
+
+        SLC_ASSERT_OK(slc_matrix_create(&reordered, SLC_F64, given.m.rows, given.rank, &err), &err);
+        for (uint64_t i = 0; i < given.m.rows; i++) {
+            for (uint32_t c = 0; c < given.rank; c++) {
+                slc_matrix_row_f64(&reordered, i)[slc_gpu_place_of_column(given.rank, split, c)] =
+                    slc_matrix_get(&given.m, i, c);
+            }
+        }
+    }
+    ~output_of_mttkrp()
+    {
+        slc_matrix_destroy(&reordered);
+    }
+    output_of_mttkrp(const output_of_mttkrp &) = delete;
+};
+
 /* The update and the Gram matrix of its factor, on a device with its own order. */
 static void solve_on_device(const problem &given, unsigned seed, solved *result)
 {
+    const output_of_mttkrp output(given);
     const emulated_device device(seed);
     const cudaStream_t stream = device.stream;
     std::vector<double> packed(slc_gpu_solver_bytes(given.rank) / sizeof(double));
-    const device_matrix m(&given.m, stream);
+    device_matrix m(&output.reordered, stream);
     const framed_rows x(result->x.type, given.m.rows, given.rank, stream);
     const device_bytes scratch(slc_gpu_dense_scratch_bytes(given.m.rows, given.rank));
 
+    m.matrix.split = output.split;
     slc_gpu_solver_pack(&given.solver, packed.data());
     const device_array<double> on_device(packed, stream);
     const device_array<double> columns(result->columns, stream), gram(result->gram, stream);

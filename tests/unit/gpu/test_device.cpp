@@ -6,7 +6,6 @@
 extern "C" {
 #include "base/error/clock.h"
 #include "cpu/dense/dense.h"
-#include "gpu/device/variants.h"
 }
 
 #include <cmath>
@@ -249,43 +248,35 @@ static void times(void)
     }
 }
 
-/* Variants of the kernel, with resident blocks and without. */
-static void variants(void)
+/* The resident blocks are transcoded once the set of resident blocks no longer changes, if memory
+ * and the kind of sums permit. */
+static void transcoded(void)
 {
     const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_COUNTS, 2000, 90);
+    static const struct {
+        unsigned thirds;
+        enum slc_value_type precision;
+        bool deterministic;
+        uint64_t bytes;
+        bool wanted;
+    } cases[] = {{2, SLC_F64, false, 1 << 20, true},  {3, SLC_F64, false, 1 << 20, true},
+                 {3, SLC_F32, false, 1 << 20, true},  {3, SLC_F64, true, 1 << 20, false},
+                 {0, SLC_F64, false, 1 << 20, false}, {3, SLC_F64, false, 2000, false},
+                 {3, SLC_F64, false, 0, false}};
 
-    CU_ASSERT(slc_gpu_variants() >= 2 && strcmp(slc_gpu_variant_name(0), "default") == 0);
-    for (unsigned thirds = 2; thirds <= 3; thirds++) {
-        const device_emulation emulation(thirds);
-        device_run run(tensor, {2, 1, thirds, 16, SLC_F64, false, thirds});
+    for (const auto &c : cases) {
+        const device_emulation emulation(3);
+        device_run run(tensor,
+                       {2, 1, c.thirds, 16, c.precision, c.deterministic, 3, 0, false, c.bytes});
+        struct slc_device_stats stats;
 
         assert_ok(&run, run.open());
-        check_mode(&run, 0);
-        for (unsigned v = 0; v < slc_gpu_variants(); v++) {
-            assert_ok(&run, slc_gpu_variant_use(run.device, v, &run.err));
-            check_mode(&run, v % 3);
+        for (unsigned job = 0; job < 5; job++) {
+            check_mode(&run, job % 3);
+            run.device->ops->stats(run.device, &stats);
+            CU_ASSERT_EQUAL(stats.transcoded_bytes > 0, c.wanted && job >= 1);
+            CU_ASSERT(stats.transcoded_bytes <= c.bytes);
         }
-    }
-    const device_emulation emulation(4);
-    device_run none(tensor, {2, 1, 0, 16, SLC_F64, false, 4});
-    const struct slc_device_job job = {0, 1, tensor.magnitude, true};
-
-    /* Nothing to transcode; and no change during a job. */
-    assert_ok(&none, none.open());
-    CU_ASSERT_EQUAL(slc_gpu_variant_use(none.device, 7, nullptr), SLC_ERR_UNSUPPORTED);
-    assert_ok(&none, none.device->ops->job.begin(none.device, &job, &none.err));
-    CU_ASSERT_EQUAL(slc_gpu_variant_use(none.device, 1, nullptr), SLC_ERR_USAGE);
-    assert_ok(&none, none.device->ops->job.end(none.device, &none.err));
-    device_run exact(tensor, {2, 1, 3, 16, SLC_F64, true, 4});
-    device_run narrow(tensor, {2, 1, 3, 16, SLC_F32, false, 4});
-
-    for (device_run *run : {&exact, &narrow}) {
-        assert_ok(run, run->open());
-        assert_ok(run, slc_gpu_variant_use(run->device, 0, &run->err));
-        CU_ASSERT_EQUAL(slc_gpu_variant_use(run->device, 1, nullptr), SLC_ERR_UNSUPPORTED);
-        CU_ASSERT_EQUAL(slc_gpu_variant_use(run->device, slc_gpu_variants(), nullptr),
-                        SLC_ERR_USAGE);
-        check_mode(run, 1);
     }
 }
 
@@ -528,7 +519,7 @@ SLC_SUITE(device)
         {"blocks that stay are one launch", resident_launches},
         {"the output is cleared before kernels add to it", cleared_first},
         {"overlapping work is counted once", times},
-        {"variants of the kernel", variants},
+        {"transcoded resident blocks", transcoded},
         {"blocks that stay are computed again while they come", resident_at_once},
         {"updates, Gram matrices and scaling of factors that stay", update},
         {"factors of any rank go and come back", factors},

@@ -121,8 +121,8 @@ static summed sum_up(const std::vector<double> &addends,
     on_device<unsigned long long> total(d.stream, std::vector<unsigned long long>(words, 99));
     on_device<unsigned long long> piece(d.stream, std::vector<unsigned long long>(words, 99));
     const slc_exact_sum sum = {total.data, scale.data}, other = {piece.data, scale.data};
-    const slc_gpu_matrix out = {output.data + pitch, rows - 1, rank, pitch};
-    const slc_gpu_matrix first = {output.data, 1, rank, pitch};
+    const slc_gpu_matrix out = {output.data + pitch, rows - 1, rank, pitch, 0};
+    const slc_gpu_matrix first = {output.data, 1, rank, pitch, 0};
 
     MUST(slc_exact_sum_begin(&sum, rows, rank, bounds.data, 2, 1, magnitude, d.stream));
     for (unsigned p = 0; p < parts; p++) {
@@ -291,7 +291,7 @@ template <typename T> static void check_largest(enum slc_value_type type, uint32
     }
     on_device<T> data(d.stream, numbers);
     on_device<double> largest(d.stream, std::vector<double>(rank, 5));
-    const slc_gpu_matrix matrix = {data.data, rows, rank, pitch};
+    const slc_gpu_matrix matrix = {data.data, rows, rank, pitch, 0};
 
     MUST(slc_exact_sum_largest(&matrix, type, largest.data, d.stream));
     const std::vector<double> got = largest.get();

@@ -28,11 +28,10 @@ static void check(struct mttkrp_problem *problem,
     const uint64_t wrong = mttkrp_wrong(problem, &result, allowed);
 
     if (wrong != 0 || !result.padding_lives) {
-        printf("# order %u mode %u rank %u precision %d exact %d whole %d stash %u runs %u: %llu "
-               "wrong\n",
-               problem->batch.layout.order, problem->mode, problem->rank, problem->precision,
-               way->exact, result.plan.whole, result.plan.stash_rows, result.plan.chunk_runs,
-               (unsigned long long)wrong);
+        printf(
+            "# order %u mode %u rank %u precision %d exact %d transcoded %d runs %u: %llu wrong\n",
+            problem->batch.layout.order, problem->mode, problem->rank, problem->precision,
+            way->exact, way->transcoded, result.plan.chunk_runs, (unsigned long long)wrong);
     }
     CU_ASSERT_EQUAL(wrong, 0);
     CU_ASSERT(result.padding_lives);
@@ -158,77 +157,69 @@ static void shapes(void)
     check(&problem, &way, 0, nullptr);
 }
 
-/* Sums in shared memory, in global memory, and with a stash for hot rows: chunks, in key order, use
- * different ones of 64 rows, so that rows evict each other from the stash. */
-static void regimes(void)
+/* Chunks of fewer runs, and one thread block per multiprocessor, if shared memory is small. */
+static void little_shared_memory(void)
 {
     const uint64_t dims[3] = {64, 60, 50};
     const struct batch_shape shape = {SLC_CODEC_PACKED, {}, 2100, 0};
+    static const struct {
+        unsigned kib;
+        uint32_t runs, blocks_each;
+    } cases[] = {{227, 4, 2}, {99, 3, 2}, {60, 2, 2}, {30, 1, 2}, {17, 1, 1}};
     struct mttkrp_problem problem;
     struct slc_gpu_mttkrp_plan plan;
 
     batch_encode(&problem.batch, 3, dims, slc_test_threads_only() ? 5000 : 8000, SLC_MADE_COUNTS,
                  slc_test_seed(), &shape);
-    for (enum slc_value_type precision : precisions) {
-        for (bool exact : {false, true}) {
-            struct mttkrp_way way = mttkrp_plain_way();
+    for (size_t i = 0; i < SLC_COUNT(cases); i++) {
+        struct mttkrp_way way = mttkrp_plain_way();
 
-            if (slc_test_threads_only() && exact == (precision == SLC_F64)) {
-                continue;
-            }
-            way.exact = exact;
-            /* Few blocks, so that each has several chunks. */
-            way.machine.multiprocessors = 1;
+        /* Few blocks, so that each has several chunks. */
+        way.machine.multiprocessors = 1;
+        way.machine.shared_bytes = cases[i].kib << 10;
+        for (enum slc_value_type precision : precisions) {
             mttkrp_problem_make(&problem, 0, 50, precision, true);
             check(&problem, &way, 0, &plan);
-            CU_ASSERT(plan.whole && plan.stash_rows == 64);
-            way.machine.shared_bytes = exact ? 99 << 10 : 57 << 10;
-            mttkrp_problem_make(&problem, 0, 70, precision, true);
-            check(&problem, &way, 0, &plan);
-            CU_ASSERT(!plan.whole && plan.stash_rows > 0 && plan.stash_rows < 64);
-            mttkrp_problem_make(&problem, 0, 400, precision, true);
-            check(&problem, &way, 0, &plan);
-            CU_ASSERT(!plan.whole && plan.stash_rows < 8);
+            CU_ASSERT_EQUAL(plan.chunk_runs, cases[i].runs);
+            CU_ASSERT_EQUAL(plan.blocks_each, cases[i].blocks_each);
         }
     }
-    mttkrp_problem_make(&problem, 0, 1300, SLC_F64, true);
-    struct mttkrp_way way = mttkrp_plain_way();
-    way.machine.shared_bytes = 70 << 10;
-    check(&problem, &way, 0, &plan);
-    CU_ASSERT(plan.stash_rows == 0);
-}
+    /* The cuts of exact sums are the same on every machine. */
+    for (unsigned kib : {227U, 99U}) {
+        for (enum slc_value_type precision : precisions) {
+            struct mttkrp_way way = mttkrp_plain_way();
 
-/* The variants that benchmarks compare. */
-static std::vector<struct slc_gpu_mttkrp_variant> variants(void)
-{
-    unsigned count;
-    const struct slc_gpu_named_variant *list = slc_gpu_mttkrp_variant_list(&count);
-    std::vector<struct slc_gpu_mttkrp_variant> all;
-
-    for (unsigned v = 0; v < count; v++) {
-        all.push_back(list[v].variant);
+            way.exact = true;
+            way.machine.multiprocessors = 1;
+            way.machine.shared_bytes = kib << 10;
+            mttkrp_problem_make(&problem, 0, 50, precision, true);
+            check(&problem, &way, 0, &plan);
+            CU_ASSERT_EQUAL(plan.chunk_runs, 4);
+            CU_ASSERT_EQUAL(plan.blocks_each, precision == SLC_F64 && kib == 227 ? 2 : 1);
+        }
     }
-    return all;
 }
 
-/* All variants, for orders, codecs and ranks with different lanes per row. */
-static void every_variant(void)
+/* Encoded and transcoded tiles, with the columns of the output reordered or not, for orders, codecs
+ * and ranks with different lanes per row. */
+static void every_form(void)
 {
-    static const uint32_t ranks[] = {1, 2, 7, 16, 32, 33, 64, 72, 128};
+    static const uint32_t ranks[] = {1, 2, 7, 16, 32, 33, 64, 72, 128, 200};
     unsigned turn = 0;
 
     for (unsigned order = 2; order <= 6; order++) {
         struct mttkrp_problem problem;
 
         encode_order(&problem.batch, order, 2700, 1100);
-        for (const struct slc_gpu_mttkrp_variant &variant : variants()) {
+        for (unsigned form = 0; form < 8; form++) {
             struct mttkrp_way way = mttkrp_plain_way();
 
-            way.variant = variant;
+            way.transcoded = form % 2 == 1;
+            way.natural = form / 2 % 2 == 1;
             way.machine.multiprocessors = 1;
             way.launch_tiles = turn % 2;
-            mttkrp_problem_make(&problem, turn % order, ranks[turn % SLC_COUNT(ranks)], SLC_F64,
-                                true);
+            mttkrp_problem_make(&problem, turn % order, ranks[turn % SLC_COUNT(ranks)],
+                                form / 4 == 0 ? SLC_F64 : SLC_F32, true);
             turn++;
             if (!slc_test_threads_only() || turn % 5 == 0) {
                 check(&problem, &way, 0, nullptr);
@@ -246,7 +237,7 @@ static void transcoded(void)
     struct mttkrp_problem problem;
     struct mttkrp_way way = mttkrp_plain_way();
 
-    way.variant.flags = SLC_MTTKRP_TRANSCODED;
+    way.transcoded = true;
     for (uint64_t nnz : {UINT64_C(1), UINT64_C(511), UINT64_C(1025)}) {
         batch_encode(&problem.batch, 3, dims, nnz, SLC_MADE_DOUBLES, slc_test_seed(), &plain);
         mttkrp_problem_make(&problem, 1, 3, SLC_F64, false);
@@ -284,7 +275,7 @@ static uint32_t cache_kib(const struct slc_gpu_mttkrp_plan *plan)
 }
 
 /* The cache that f64 factors of three modes and rank 32 have on a multiprocessor: printed for
- * docs/PERFORMANCE.md, and checked for the default. */
+ * docs/PERFORMANCE.md, and checked. */
 static void cache_is_left(void)
 {
     const struct slc_gpu_machine machine = {132, 227 << 10, 90};
@@ -295,16 +286,10 @@ static void cache_is_left(void)
     job.rank = 32;
     job.precision = SLC_F64;
     job.output.rows = 100000;
-    for (const struct slc_gpu_mttkrp_variant &variant : variants()) {
-        job.variant = variant;
-        CU_ASSERT_FATAL(slc_gpu_mttkrp_plan(&job, &machine, &plan));
-        printf("# code %u chunks %u: %u bytes of shared memory, %u warps, %u KiB of cache\n",
-               variant.flags, plan.chunk_runs, plan.shared_bytes,
-               plan.blocks_each * SLC_MTTKRP_WARPS, cache_kib(&plan));
-    }
-    job.variant = {};
     CU_ASSERT_FATAL(slc_gpu_mttkrp_plan(&job, &machine, &plan));
-    CU_ASSERT(plan.blocks_each * SLC_MTTKRP_WARPS >= 24 || cache_kib(&plan) >= 90);
+    printf("# %u bytes of shared memory, %u warps, %u KiB of cache\n", plan.shared_bytes,
+           plan.blocks_each * SLC_MTTKRP_WARPS, cache_kib(&plan));
+    CU_ASSERT(cache_kib(&plan) >= 90);
     /* The device uses the smallest size not below the percentage. */
     CU_ASSERT(slc_gpu_mttkrp_carveout(&plan, &machine) * 228 <= (256 - cache_kib(&plan)) * 100);
     CU_ASSERT(slc_gpu_mttkrp_carveout(&plan, &machine) * 228 > 100 * 100);
@@ -370,7 +355,6 @@ static void every_multiprocessor(void)
     struct slc_gpu_mttkrp_plan plan;
     struct mttkrp_problem problem;
     struct mttkrp_way way = mttkrp_plain_way();
-    bool whole = false, hot = false;
 
     way.machine = machine_at_hand();
     if (slc_test_threads_only()) {
@@ -390,20 +374,13 @@ static void every_multiprocessor(void)
                 CU_ASSERT(chunks_of(&problem, &plan) >= (uint64_t)(CHUNKS_EACH - 1) *
                                                             way.machine.multiprocessors *
                                                             plan.blocks_each);
-                whole |= plan.whole;
-                hot |= !plan.whole;
             }
             way.exact = false;
-            for (size_t f = on_device ? 0 : mode; f < variants().size(); f += on_device ? 1 : 3) {
-                way.variant = variants()[f];
-                if (problem.precision == SLC_F64) {
-                    check(&problem, &way, 0, nullptr);
-                }
-            }
-            way.variant = {};
+            way.transcoded = true;
+            check(&problem, &way, 0, nullptr);
+            way.transcoded = false;
         }
     }
-    CU_ASSERT(whole && hot);
 }
 
 /* Impossible launches are rejected; memory is requested only if it exists. */
@@ -411,19 +388,19 @@ static void refused(void)
 {
     struct slc_gpu_mttkrp job = {};
     struct slc_gpu_batch batch = {};
-    const struct slc_gpu_machine small = {1, 16 << 10, 90}, large = {1, 227 << 10, 90};
+    const struct slc_gpu_machine small = {1, 12 << 10, 90}, large = {1, 227 << 10, 90};
 
     job.order = 3;
     job.rank = 8;
     job.precision = SLC_F64;
     job.output.rows = 10;
     CU_ASSERT_EQUAL(slc_gpu_mttkrp_chunk_runs(&job, &small), 0);
-    CU_ASSERT_EQUAL(slc_gpu_mttkrp_chunk_runs(&job, &large), SLC_MTTKRP_USUAL_RUNS);
+    CU_ASSERT_EQUAL(slc_gpu_mttkrp_chunk_runs(&job, &large), SLC_MTTKRP_MOST_RUNS);
     CU_ASSERT_EQUAL(slc_gpu_mttkrp_batch(&job, &batch, &small, nullptr), cudaSuccess);
     batch.chunk_count = 1;
     batch.chunk_runs = 8;
     CU_ASSERT_EQUAL(slc_gpu_mttkrp_batch(&job, &batch, &small, nullptr), cudaErrorInvalidValue);
-    batch.chunk_runs = SLC_MTTKRP_USUAL_RUNS + 1;
+    batch.chunk_runs = SLC_MTTKRP_MOST_RUNS + 1;
     CU_ASSERT_EQUAL(slc_gpu_mttkrp_batch(&job, &batch, &large, nullptr), cudaErrorInvalidValue);
 }
 
@@ -434,11 +411,11 @@ SLC_SUITE(mttkrp)
         {"products that are no integers", reals},
         {"sixteen modes", many_modes},
         {"every codec, one nonzero, none", shapes},
-        {"the three places of sums", regimes},
+        {"little shared memory", little_shared_memory},
         {"rows that share buckets", collisions},
         {"every multiprocessor has several chunks", every_multiprocessor},
         {"refused launches", refused},
-        {"every variant of the kernel", every_variant},
+        {"encoded and transcoded tiles", every_form},
         {"transcoded tiles", transcoded},
         {"cache is left for factors", cache_is_left},
     };

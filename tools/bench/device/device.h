@@ -18,9 +18,8 @@ struct device_mttkrp {
     const char *path;
     uint32_t rank;
     enum slc_value_type precision;
-    unsigned mode;       /* starts at 1; 0 means all modes */
-    const char *kernel;  /* "sluice", a name as in tools/bench/rivals/gpu/lists.h, or "all" */
-    const char *variant; /* variant of sluice's kernel, as in gpu/device/variants.h, or "all" */
+    unsigned mode;      /* starts at 1; 0 means all modes */
+    const char *kernel; /* "sluice", a name as in tools/bench/rivals/gpu/lists.h, or "all" */
     struct slc_gpu_lists_options lists;
     /* numbers of the GPUs that share the work of AMPED's kernel; empty for one GPU */
     struct option_counts devices;
@@ -62,8 +61,8 @@ double device_block_bytes_per_nnz(const struct slc_reader *reader);
  * unless this norm is 0. */
 double device_mttkrp_difference(const struct slc_matrix *wanted, const struct slc_matrix *got);
 
-/* Measures the MTTKRPs and appends a row per mode, kernel and variant to `rows`. Errors: those of
- * planning, streaming and the device; SLC_ERR_USAGE for an unknown kernel or variant. */
+/* Measures the MTTKRPs and appends a row per mode and kernel to `rows`. Errors: those of
+ * planning, streaming and the device; SLC_ERR_USAGE for an unknown kernel. */
 enum slc_status device_mttkrp_measure(const struct device_mttkrp *measured,
                                       json_t *rows,
                                       struct slc_error *err) SLC_NODISCARD;

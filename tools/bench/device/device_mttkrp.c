@@ -8,7 +8,6 @@
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "engine/executor/gpu_executor.h"
-#include "gpu/device/variants.h"
 #include "report/json_parts.h"
 #include "report/json_plan.h"
 #include "tools/bench/measure/factors.h"
@@ -145,7 +144,7 @@ struct sides {
     struct bench_factors factors;
     struct slc_coo coo; /* empty if no baseline is measured */
     struct slc_gpu_lists *lists;
-    struct slc_matrix wanted[SLC_MAX_ORDER]; /* outputs of sluice's default variant */
+    struct slc_matrix wanted[SLC_MAX_ORDER]; /* outputs of sluice */
     json_t *rows;
 };
 
@@ -242,6 +241,7 @@ measure_kernel(struct sides *sides, unsigned mode, json_t *row, struct slc_error
     slc_json_set(row, "direct", json_boolean(read_after.direct));
     slc_json_set_count(row, "copied_bytes", after.block_bytes - before.block_bytes);
     slc_json_set_count(row, "resident_bytes", after.resident_bytes - before.resident_bytes);
+    slc_json_set_count(row, "transcoded_bytes", after.transcoded_bytes);
     bench_set_real(row, "copy_ms", (after.copy_seconds - before.copy_seconds) * 1e3);
     bench_set_real(row, "kernel_ms", (after.compute_seconds - before.compute_seconds) * 1e3);
     bench_set_real(row, "busy_ms", (after.busy_seconds - before.busy_seconds) * 1e3);
@@ -253,16 +253,13 @@ measure_kernel(struct sides *sides, unsigned mode, json_t *row, struct slc_error
     return SLC_OK;
 }
 
-/* Measures the default variant in a mode and stores its output in sides->wanted. */
+/* Measures sluice in a mode and stores its output in sides->wanted. */
 static enum slc_status measure_own(struct sides *sides, unsigned mode, struct slc_error *err)
 {
     struct slc_device *device = sides->session.gpu;
     json_t *row = add_row(sides, mode, "sluice");
 
     SLC_TRY(measure_kernel(sides, mode, row, err));
-    if (strcmp(sides->request->variant, slc_gpu_variant_name(0)) != 0) {
-        slc_json_set_text(row, "variant", slc_gpu_variant_name(0));
-    }
     SLC_TRY(slc_matrix_create(&sides->wanted[mode], sides->request->precision,
                               sides->session.store.manifest.dims[mode], sides->request->rank, err));
     return device->ops->memory.output_read(device, &sides->wanted[mode], err);
@@ -279,52 +276,6 @@ static void set_copies(const struct sides *sides, json_t *row, const struct slc_
         bench_set_real(row, "kernel_ms", run->kernel_seconds * 1e3);
         bench_set_real(row, "busy_ms", run->seconds * 1e3);
     }
-}
-
-/* Measures all modes with a variant other than the default. The variant stays selected. */
-static enum slc_status measure_variant(struct sides *sides, unsigned variant, struct slc_error *err)
-{
-    const struct device_mttkrp *request = sides->request;
-    struct slc_device *device = sides->session.gpu;
-    enum slc_status status = slc_gpu_variant_use(device, variant, err);
-    const bool refused = status != SLC_OK;
-
-    for (unsigned n = 0; n < sides->session.store.manifest.order; n++) {
-        struct slc_matrix got = sides->factors.output;
-
-        if (request->mode != 0 && request->mode != n + 1) {
-            continue;
-        }
-        json_t *row = add_row(sides, n, "sluice");
-        slc_json_set_text(row, "variant", slc_gpu_variant_name(variant));
-        if (refused) {
-            return device_mttkrp_note_refusal(row, status, err);
-        }
-        status = measure_kernel(sides, n, row, err);
-        got.rows = sides->wanted[n].rows;
-        SLC_THEN(status, device->ops->memory.output_read(device, &got, err));
-        SLC_TRY(status);
-        bench_set_real(row, "differs", device_mttkrp_difference(&sides->wanted[n], &got));
-        if (strncmp(slc_gpu_variant_name(variant), "transcoded", strlen("transcoded")) == 0 &&
-            json_integer_value(json_object_get(row, "copied_bytes")) > 0) {
-            slc_json_set_text(row, "note",
-                              "the default variant computes the blocks that are not resident");
-        }
-    }
-    return SLC_OK;
-}
-
-/* Measures the requested variants, then selects the default variant again. */
-static enum slc_status measure_variants(struct sides *sides, struct slc_error *err)
-{
-    const char *wanted = sides->request->variant;
-
-    for (unsigned v = 1; v < slc_gpu_variants(); v++) {
-        if (strcmp(wanted, "all") == 0 || strcmp(wanted, slc_gpu_variant_name(v)) == 0) {
-            SLC_TRY(measure_variant(sides, v, err));
-        }
-    }
-    return slc_gpu_variant_use(sides->session.gpu, 0, err);
 }
 
 static enum slc_status
@@ -372,16 +323,6 @@ static enum slc_status measure_amped(struct sides *sides, struct slc_error *err)
 
 static enum slc_status check_names(const struct device_mttkrp *request, struct slc_error *err)
 {
-    bool known = strcmp(request->variant, "all") == 0;
-
-    for (unsigned v = 0; v < slc_gpu_variants(); v++) {
-        known = known || strcmp(request->variant, slc_gpu_variant_name(v)) == 0;
-    }
-    if (!known) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "--variant %s: unknown variant; see sluice bench device --help",
-                        request->variant);
-    }
     if (strcmp(request->kernel, "sluice") == 0 || any_baseline(request)) {
         return SLC_OK;
     }
@@ -409,7 +350,6 @@ device_mttkrp_measure(const struct device_mttkrp *measured, json_t *rows, struct
             }
         }
     }
-    SLC_THEN(status, measure_variants(&sides, err));
     if (status == SLC_OK && measured->devices.count > 0 &&
         (strcmp(measured->kernel, "amped") == 0 || strcmp(measured->kernel, "all") == 0)) {
         status = measure_amped(&sides, err);

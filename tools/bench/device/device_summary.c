@@ -18,8 +18,8 @@ struct group {
 };
 
 /* The keys whose values are equal in all rows of a group. */
-static const char *const group_keys[] = {"tensor",  "precision", "rank",   "kernel",
-                                         "variant", "split",     "devices"};
+static const char *const group_keys[] = {"tensor", "precision", "rank",
+                                         "kernel", "split",     "devices"};
 enum { GROUP_KEYS = sizeof group_keys / sizeof group_keys[0] };
 
 const struct bench_column device_summary_columns[] = {
@@ -27,7 +27,6 @@ const struct bench_column device_summary_columns[] = {
     {"precision", "type", 0, 0},
     {"rank", "rank", 0, 0},
     {"kernel", "kernel", 0, 0},
-    {"variant", "variant", 0, 0},
     {"split", "split", 0, 0},
     {"devices", "devices", 0, 0},
     {"all_modes_ms", "all modes ms", 1, 3},
@@ -50,7 +49,6 @@ const struct bench_column device_summary_columns[] = {
 const struct bench_column device_mean_columns[] = {{"precision", "type", 0, 0},
                                                    {"rank", "rank", 0, 0},
                                                    {"kernel", "kernel", 0, 0},
-                                                   {"variant", "variant", 0, 0},
                                                    {"split", "split", 0, 0},
                                                    {"devices", "devices", 0, 0},
                                                    {"tensors", "tensors", 0, 0},

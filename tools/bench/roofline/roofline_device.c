@@ -62,7 +62,6 @@ enum slc_status roofline_device_mttkrp(const struct roofline_job *job,
                                            .rank = job->rank,
                                            .precision = job->precision,
                                            .kernel = "sluice",
-                                           .variant = "default",
                                            .session = device_options(job),
                                            .warm_up = job->warm_up,
                                            .repeats = job->repeats};

@@ -9,7 +9,6 @@ from gpu_tensors import SIX, geometric_mean, name_of
 
 TESTS_AT_A_TIME, TEST_SECONDS = 8, 30
 SANITIZED_AT_A_TIME, SANITIZED_SECONDS = 4, 60
-VARIANT_TENSORS = ("skewed", "long")
 
 
 def ceilings(runner):
@@ -190,18 +189,6 @@ def mark_blco(runner, measured):
         runner.add_figure(f"more than 64 index bits: {geometric_mean(wide):.2f} x BLCO")
 
 
-def measure_variants(runner, measured):
-    """Compares variants of the kernel, if this sluice has any, with the default in the same
-    call."""
-    if not runner.offers("bench device", "--variant"):
-        return
-    rows = []
-    for name in VARIANT_TENSORS:
-        if runner.left() > 0:
-            rows += measured.measure(name, "--rank", "32", "--precision", "f64", "--variant", "all")["rows"]
-            runner.keep("variants", rows)
-
-
 def in_memory(runner):
     """Row 5: measures all modes of seven tensors. Measures what targets need first and the other
     kernels last, in case time runs out."""
@@ -212,7 +199,6 @@ def in_memory(runner):
     for rank, precision in (("16,64", "f64"), ("16,32,64", "f32")):
         for name in tensors:
             measured.add(name, rank, precision, "blco")
-    measure_variants(runner, measured)
     for name in tensors:
         measured.add(name, "32", "f64", "all")
     others = {}

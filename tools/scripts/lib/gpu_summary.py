@@ -88,17 +88,6 @@ def forms(record):
                  ["kernel", "ms", "all modes", "B/nnz"], rows)
 
 
-def variants(record):
-    """Makes a table of the times of each variant of the kernel, by tensor."""
-    times = {}
-    for row in record.get("variants", []):
-        if row.get("variant") is not None and "median_ms" in row:
-            times.setdefault(str(row["variant"]), {}).setdefault(name_of(row["tensor"]), []).append(row["median_ms"])
-    names = sorted({name for of in times.values() for name in of})
-    rows = [[variant, *(f"{sum(of[name]):.3f}" if name in of else "-" for name in names)] for variant, of in times.items()]
-    return table("Variants, f64, rank 32: ms of all modes", ["variant", *names], rows)
-
-
 def streaming(record):
     """Makes a table of streamed MTTKRPs. The overlap is the time in which copies and kernels
     overlap, relative to the shorter of their times."""
@@ -115,4 +104,4 @@ def streaming(record):
 
 
 def lines(record):
-    return in_memory(record) + other_ranks(record) + forms(record) + variants(record) + streaming(record)
+    return in_memory(record) + other_ranks(record) + forms(record) + streaming(record)

@@ -175,6 +175,8 @@ extern "C" enum slc_status slc_gpu_lists_mttkrp(struct slc_gpu_lists *lists,
         return slc_fail(err, SLC_ERR_USAGE, "there is no baseline number %u", kernel);
     }
     SLC_TRY(device->ops->job.begin(device, &job, err));
+    /* Baselines write columns in their natural order. */
+    lists->gpu->job.mttkrp.output.split = 0;
     status = prepare(lists, named, err);
     if (status == SLC_OK) {
         status = slc_gpu_leave_job(lists->gpu, compute(lists, named, err));

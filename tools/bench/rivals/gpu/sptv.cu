@@ -180,7 +180,7 @@ cudaError_t slc_gpu_sptv_multiply(const struct slc_gpu_sptv *sptv,
 {
     const struct slc_gpu_fibers *fibers = sptv->fibers;
     const uint32_t blocks = (sptv->groups.count + THREADS / SLC_WARP - 1) / (THREADS / SLC_WARP);
-    const struct slc_gpu_matrix rows = {sums, fibers->count, 1, 1};
+    const struct slc_gpu_matrix rows = {sums, fibers->count, 1, 1, 0};
     struct sptv_view view = {fibers->begin, fibers->index, fibers->values, vector};
 
     if (sptv->groups.count == 0) {
