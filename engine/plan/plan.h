@@ -70,9 +70,11 @@ bool slc_passes_parse(const char *name, enum slc_passes *passes);
 struct slc_plan_row_request {
     bool nonzeros;         /* false: no solver needs the nonzeros of rows; the rest is ignored */
     uint64_t sums, memory; /* numbers per row, as the solver declares them (base/row_solver.h) */
-    /* Expected traversals of a row per update, including a traversal for measures. Used only to
-     * forecast the bytes that are read again for rows that exceed the ring. */
+    /* Expected traversals of a row per update, and whether the update of the last mode ends with one
+     * more traversal for measures. Used only to forecast the bytes that are read again for rows that
+     * exceed the ring. */
     uint32_t traversals;
+    bool measures;
 };
 
 /* The user's request for a plan. */
@@ -227,8 +229,8 @@ struct slc_plan_rows {
     /* Rows whose blocks exceed the ring, and the bytes that one more traversal of them reads. */
     uint64_t streamed_rows[SLC_MAX_ORDER];
     uint64_t streamed_bytes[SLC_MAX_ORDER];
-    /* Part of iteration_read_bytes that is read for request.rows.traversals - 1 repeated traversals
-     * of streamed rows. An upper bound, because rows may need fewer traversals. */
+    /* Part of iteration_read_bytes that is read for repeated traversals of streamed rows. An
+     * estimate, because rows may need fewer or more traversals than request.rows.traversals. */
     uint64_t repeated_bytes;
     /* If modes are gathered: estimated bytes of the missing sorted layouts on the drive, and bytes
      * that an iteration would read with them; otherwise 0. */

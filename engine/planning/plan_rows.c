@@ -213,7 +213,8 @@ unsigned slc_plan_rows_slots(const struct slc_layouts *layouts,
 {
     uint64_t most = 0;
 
-    if (!plan->request.rows.nonzeros || plan->request.rows.traversals < 2 ||
+    if (!plan->request.rows.nonzeros ||
+        plan->request.rows.traversals + plan->request.rows.measures < 2 ||
         scan_modes(layouts, plan, slc_min_u64(available / plan->slot_bytes, SLC_PLAN_SLOTS_MAX),
                    &most, NULL) != SLC_OK) {
         return useful;
@@ -227,7 +228,6 @@ enum slc_status slc_plan_rows_finish(const struct slc_layouts *layouts,
                                      struct slc_error *err)
 {
     const unsigned order = slc_reader_info(layouts->reader[0])->order;
-    const uint64_t again = slc_max_u64(plan->request.rows.traversals, 1) - 1;
     struct slc_plan_rows *rows = &plan->rows;
     uint64_t most, store = 0;
 
@@ -236,6 +236,9 @@ enum slc_status slc_plan_rows_finish(const struct slc_layouts *layouts,
     }
     SLC_TRY(scan_modes(layouts, plan, plan->slot_count, &most, err));
     for (unsigned n = 0; n < order; n++) {
+        const bool measured = plan->request.rows.measures && n == plan->mode_order[order - 1];
+        const uint64_t again = slc_max_u64(plan->request.rows.traversals, 1) - 1 + measured;
+
         rows->repeated_bytes =
             slc_plan_plus(rows->repeated_bytes, slc_plan_times(rows->streamed_bytes[n], again));
         store = slc_plan_plus(store, plan->layouts[plan->mode_layout[n]].store_bytes);

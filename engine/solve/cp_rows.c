@@ -75,14 +75,14 @@ enum slc_status slc_cp_plan_request(unsigned order,
     choice.given = options->row_solver;
     choice.loss = slc_row_loss(SLC_ROW_LOSS_LS, 1.0);
     SLC_TRY(slc_row_solver_create(&choice, request->rank, 1, &solver, err));
-    request->rows = (struct slc_plan_row_request){
-        .nonzeros = true,
-        .sums = solver->sums(solver->context, request->rank),
-        .memory = solver->memory(solver->context, request->rank),
-        /* One traversal is for the objective of the last mode. */
-        .traversals = method == SLC_ROW_METHOD_ALS
-                          ? 2
-                          : 1 + (options->inner != 0 ? options->inner : SLC_CP_INNER)};
+    request->rows =
+        (struct slc_plan_row_request){.nonzeros = true,
+                                      .sums = solver->sums(solver->context, request->rank),
+                                      .memory = solver->memory(solver->context, request->rank),
+                                      .traversals = method == SLC_ROW_METHOD_ALS ? 1
+                                                    : options->inner != 0        ? options->inner
+                                                                                 : SLC_CP_INNER,
+                                      .measures = true};
     slc_row_solver_destroy(solver);
     bytes =
         slc_plan_plus(slc_buffer_footprint(vectors_bytes(order, request->rank), SLC_PAGES_SMALL),
