@@ -32,6 +32,17 @@ static void must(cudaError_t error, const char *what)
     must(error == cudaSuccess, what, cudaGetErrorName(error));
 }
 
+/* Least size of the memory that copies use. */
+enum { STAGING_BYTES = 1 << 18 };
+
+static void release_staging(struct batch_fixture *fixture)
+{
+    if (!fixture->staging.empty()) {
+        must(cudaHostUnregister(fixture->staging.data()), "registering");
+        fixture->staging.clear();
+    }
+}
+
 static void list_nonzeros(struct batch_fixture *fixture, const struct slc_made_tensor *tensor)
 {
     for (uint64_t i = 0; i < tensor->nnz; i++) {
@@ -153,38 +164,48 @@ void batch_encode(struct batch_fixture *fixture,
     slc_made_tensor_destroy(&tensor);
 }
 
+/* Registered memory of the host for a copy of `bytes` bytes. All copies use the same memory,
+ * because a real driver needs longer to register memory than to copy a megabyte. */
+static uint8_t *staged(struct batch_fixture *fixture, size_t bytes)
+{
+    std::vector<uint8_t> *staging = &fixture->staging;
+
+    if (bytes > staging->size()) {
+        release_staging(fixture);
+        staging->resize(std::max<size_t>(bytes, (size_t)STAGING_BYTES));
+        must(cudaHostRegister(staging->data(), staging->size(), cudaHostRegisterDefault),
+             "registering");
+    }
+    return staging->data();
+}
+
 void *batch_to_device(struct batch_fixture *fixture, const void *host, size_t bytes)
 {
-    std::vector<uint8_t> registered(std::max<size_t>(bytes, 1));
     void *device = nullptr;
 
-    must(cudaMalloc(&device, registered.size()), "memory of the device");
+    must(cudaMalloc(&device, std::max<size_t>(bytes, 1)), "memory of the device");
     fixture->memory.push_back(device);
     if (host != nullptr && bytes > 0) {
-        memcpy(registered.data(), host, bytes);
-        must(cudaHostRegister(registered.data(), bytes, cudaHostRegisterDefault), "registering");
-        must(cudaMemcpyAsync(device, registered.data(), bytes, cudaMemcpyHostToDevice,
-                             fixture->stream),
+        uint8_t *staging = staged(fixture, bytes);
+
+        memcpy(staging, host, bytes);
+        must(cudaMemcpyAsync(device, staging, bytes, cudaMemcpyHostToDevice, fixture->stream),
              "a copy to the device");
         must(cudaStreamSynchronize(fixture->stream), "a copy to the device");
-        must(cudaHostUnregister(registered.data()), "registering");
     }
     return device;
 }
 
 void batch_download(struct batch_fixture *fixture, void *host, const void *device, size_t bytes)
 {
-    std::vector<uint8_t> registered(bytes);
-
     if (bytes == 0) {
         return;
     }
-    must(cudaHostRegister(registered.data(), bytes, cudaHostRegisterDefault), "registering");
-    must(cudaMemcpyAsync(registered.data(), device, bytes, cudaMemcpyDeviceToHost, fixture->stream),
+    uint8_t *staging = staged(fixture, bytes);
+    must(cudaMemcpyAsync(staging, device, bytes, cudaMemcpyDeviceToHost, fixture->stream),
          "a copy to the host");
     must(cudaStreamSynchronize(fixture->stream), "kernels and a copy to the host");
-    must(cudaHostUnregister(registered.data()), "registering");
-    memcpy(host, registered.data(), bytes);
+    memcpy(host, staging, bytes);
 }
 
 /* Memory for the block's expanded bytes on the device, filled or uninitialized. */
@@ -246,6 +267,7 @@ void batch_release(struct batch_fixture *fixture)
         must(cudaFree(memory), "memory of the device");
     }
     fixture->memory.clear();
+    release_staging(fixture);
     must(cudaStreamDestroy(fixture->stream), "a stream");
     fixture->stream = nullptr;
     fixture->batch = slc_gpu_batch{};

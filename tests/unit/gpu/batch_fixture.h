@@ -50,6 +50,7 @@ struct batch_fixture {
     struct slc_gpu_batch batch;
     std::vector<void *> memory;
     cudaStream_t stream;
+    std::vector<uint8_t> staging; /* of the host, registered unless it is empty */
 };
 
 /* Draws a tensor (slc_made_tensor_create), and encodes and describes its blocks. */

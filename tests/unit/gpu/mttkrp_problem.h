@@ -10,9 +10,11 @@ struct mttkrp_problem {
     struct batch_fixture batch;
     unsigned mode;
     uint32_t rank;
-    enum slc_value_type precision;
+    enum slc_value_type precision; /* may be changed at any time */
+    bool integers = false;
     std::vector<double> factor[SLC_MAX_ORDER]; /* rows of `rank`, each number exactly a float */
-    std::vector<double> want, magnitude;       /* rows of `rank`, by the oracle */
+    /* Rows of `rank`, by the oracle. The magnitudes are computed when they are first needed. */
+    std::vector<double> want, magnitude;
 };
 
 /* Options of a run. */
@@ -42,23 +44,19 @@ struct mttkrp_result {
 struct mttkrp_way mttkrp_plain_way(void);
 
 /* Draws factors (integers from -2 to 2, or in [-1, 1)) for encoded blocks, and computes the
- * oracle's result. */
+ * oracle's result. Numbers of an earlier call stay, because they would be drawn again. */
 void mttkrp_problem_make(struct mttkrp_problem *problem,
                          unsigned mode,
                          uint32_t rank,
                          enum slc_value_type precision,
                          bool integers);
-/* Recomputes the oracle's result after factors were changed. */
-void mttkrp_problem_ask(struct mttkrp_problem *problem);
-
 /* Sets the emulation up, uploads, computes, downloads, and releases everything. */
 struct mttkrp_result mttkrp_problem_run(struct mttkrp_problem *problem,
                                         const struct mttkrp_way *way);
 
 /* Number of elements that differ from the oracle's by more than `tolerance` times the sum of
  * magnitudes; 0: by any bit. */
-uint64_t mttkrp_wrong(const struct mttkrp_problem *problem,
-                      const struct mttkrp_result *result,
-                      double tolerance);
+uint64_t
+mttkrp_wrong(struct mttkrp_problem *problem, const struct mttkrp_result *result, double tolerance);
 
 #endif

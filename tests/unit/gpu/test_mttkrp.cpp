@@ -171,6 +171,7 @@ static void little_shared_memory(void)
 
     batch_encode(&problem.batch, 3, dims, slc_test_threads_only() ? 5000 : 8000, SLC_MADE_COUNTS,
                  slc_test_seed(), &shape);
+    mttkrp_problem_make(&problem, 0, 50, SLC_F64, true);
     for (size_t i = 0; i < SLC_COUNT(cases); i++) {
         struct mttkrp_way way = mttkrp_plain_way();
 
@@ -178,7 +179,7 @@ static void little_shared_memory(void)
         way.machine.multiprocessors = 1;
         way.machine.shared_bytes = cases[i].kib << 10;
         for (enum slc_value_type precision : precisions) {
-            mttkrp_problem_make(&problem, 0, 50, precision, true);
+            problem.precision = precision;
             check(&problem, &way, 0, &plan);
             CU_ASSERT_EQUAL(plan.chunk_runs, cases[i].runs);
             CU_ASSERT_EQUAL(plan.blocks_each, cases[i].blocks_each);
@@ -192,7 +193,7 @@ static void little_shared_memory(void)
             way.exact = true;
             way.machine.multiprocessors = 1;
             way.machine.shared_bytes = kib << 10;
-            mttkrp_problem_make(&problem, 0, 50, precision, true);
+            problem.precision = precision;
             check(&problem, &way, 0, &plan);
             CU_ASSERT_EQUAL(plan.chunk_runs, 4);
             CU_ASSERT_EQUAL(plan.blocks_each, precision == SLC_F64 && kib == 227 ? 2 : 1);
@@ -346,12 +347,14 @@ static uint64_t chunks_of(const struct mttkrp_problem *problem,
 }
 
 /* One launch that fills the machine: every thread block of every multiprocessor has several chunks.
- * A small mode, whose sums are in shared memory, and two larger ones. */
+ * A small mode and two larger ones, in both precisions. The slow emulation, and a device that a
+ * sanitizer slows down, alternate the precisions. */
 static void every_multiprocessor(void)
 {
     enum { CHUNKS_EACH = 4, BLOCKS_EACH = 2 };
     const uint64_t dims[3] = {24, 30000, 2000};
     const struct batch_shape shape = {SLC_CODEC_PACKED, {}, 0, 0};
+    const bool all = on_device && !slc_test_threads_only();
     struct slc_gpu_mttkrp_plan plan;
     struct mttkrp_problem problem;
     struct mttkrp_way way = mttkrp_plain_way();
@@ -365,9 +368,9 @@ static void every_multiprocessor(void)
                      SLC_MTTKRP_MOST_RUNS * SLC_RUN_NNZ,
                  SLC_MADE_COUNTS, slc_test_seed(), &shape);
     for (unsigned mode = 0; mode < 3; mode++) {
-        for (unsigned p = 0; p < (on_device ? 2 : 1); p++) {
-            mttkrp_problem_make(&problem, mode, on_device ? 32 : 8,
-                                precisions[on_device ? p : mode % 2], true);
+        mttkrp_problem_make(&problem, mode, all ? 32 : 8, SLC_F64, true);
+        for (unsigned p = 0; p < (all ? 2 : 1); p++) {
+            problem.precision = precisions[all ? p : mode % 2];
             for (bool exact : {false, true}) {
                 way.exact = exact;
                 check(&problem, &way, 0, &plan);
