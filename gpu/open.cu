@@ -69,19 +69,26 @@ static enum slc_status open_streams(struct slc_gpu *gpu, struct slc_error *err)
     return gpu->problem.resident_tiles > 0 ? slc_gpu_residents_open(gpu, err) : SLC_OK;
 }
 
-/* Clears the factors, including their padding, before they are written. */
-static enum slc_status clear_factors(struct slc_gpu *gpu, struct slc_error *err)
+static enum slc_status clear_matrix(struct slc_gpu *gpu,
+                                    const struct slc_gpu_matrix *matrix,
+                                    enum slc_value_type type,
+                                    struct slc_error *err)
 {
-    const uint64_t element = slc_value_bytes(gpu->problem.precision);
-
-    for (unsigned n = 0; n < gpu->problem.order; n++) {
-        const struct slc_gpu_matrix *factor = &gpu->memory.factor[n];
-
-        SLC_GPU_TRY(
-            cudaMemsetAsync(factor->data, 0, factor->rows * factor->pitch * element, gpu->main),
-            err);
-    }
+    SLC_GPU_TRY(cudaMemsetAsync(matrix->data, 0,
+                                matrix->rows * matrix->pitch * (uint64_t)slc_value_bytes(type),
+                                gpu->main),
+                err);
     return SLC_OK;
+}
+
+/* Clears the factors and the output. Copies of their rows include the padding, to which no kernel
+ * writes. */
+static enum slc_status clear_matrices(struct slc_gpu *gpu, struct slc_error *err)
+{
+    for (unsigned n = 0; n < gpu->problem.order; n++) {
+        SLC_TRY(clear_matrix(gpu, &gpu->memory.factor[n], gpu->problem.precision, err));
+    }
+    return clear_matrix(gpu, &gpu->memory.output, SLC_F64, err);
 }
 
 static enum slc_status open_memory(struct slc_gpu *gpu, struct slc_error *err)
@@ -92,7 +99,7 @@ static enum slc_status open_memory(struct slc_gpu *gpu, struct slc_error *err)
     SLC_GPU_TRY(cudaSetDevice(gpu->ordinal), err);
     status = slc_gpu_memory_allocate(&gpu->problem, &gpu->memory, err);
     SLC_THEN(status, open_streams(gpu, err));
-    SLC_THEN(status, clear_factors(gpu, err));
+    SLC_THEN(status, clear_matrices(gpu, err));
     SLC_THEN(status, slc_gpu_layouts_write(gpu, layouts, err));
     gpu->problem.layouts = nullptr;
     return status;

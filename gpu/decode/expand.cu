@@ -180,6 +180,15 @@ __device__ static bool expand(struct section *section)
     return false;
 }
 
+/* Clears the bytes after those that were written: kernels read all bytes of a section before the
+ * host learns of the fault. */
+__device__ static void clear(const struct section *section)
+{
+    for (uint32_t i = section->made + section->lane; i < section->out_bytes; i += SLC_WARP) {
+        section->out[i] = 0;
+    }
+}
+
 /* Expands the sections of tiles. Each tile has a thread block of one warp. */
 __global__ static void __launch_bounds__(SLC_WARP)
     expand_sections(const struct slc_gpu_tile *tiles, struct slc_gpu_fault *fault)
@@ -196,7 +205,12 @@ __global__ static void __launch_bounds__(SLC_WARP)
                               threadIdx.x};
 
     if (lz4->bytes > 0) {
-        slc_gpu_report(fault, tile, expand(&section) ? SLC_GPU_SOUND : SLC_GPU_FAULT_LZ4);
+        const bool sound = expand(&section);
+
+        if (!sound) {
+            clear(&section);
+        }
+        slc_gpu_report(fault, tile, sound ? SLC_GPU_SOUND : SLC_GPU_FAULT_LZ4);
     }
 }
 

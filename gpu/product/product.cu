@@ -33,15 +33,21 @@ static enum slc_status allocate_memory(struct slc_gpu_product *made, struct slc_
 }
 
 static enum slc_status
-open_lane(struct slc_gpu_lane *lane, uint64_t result_bytes, struct slc_error *err)
+open_lane(const struct slc_gpu_product *made, struct slc_gpu_lane *lane, struct slc_error *err)
 {
     SLC_GPU_TRY(cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking), err);
     SLC_GPU_TRY(cudaEventCreateWithFlags(&lane->begun, cudaEventDefault), err);
     SLC_GPU_TRY(cudaEventCreateWithFlags(&lane->copied, cudaEventDefault), err);
     SLC_GPU_TRY(cudaEventCreateWithFlags(&lane->done, cudaEventDefault), err);
-    /* The host copies more bytes of a result than a tile fills. The other bytes are zeroed, because
+    /* The host copies more bytes of a result than a tile fills, and kernels that decode a damaged
+     * tile may read more bytes of the input than the tile has. The other bytes are zeroed, because
      * memory checkers would report them as uninitialized. */
-    SLC_GPU_TRY(cudaMemsetAsync(lane->job.result, 0, result_bytes, lane->stream), err);
+    SLC_GPU_TRY(cudaMemsetAsync(lane->job.result, 0,
+                                slc_product_result_bytes(made, made->product.room), lane->stream),
+                err);
+    SLC_GPU_TRY(cudaMemsetAsync(lane->memory.input, 0, slc_product_input_bytes(&made->product),
+                                lane->stream),
+                err);
     return SLC_OK;
 }
 
@@ -148,8 +154,7 @@ open_lanes(const struct slc_gpu *gpu, struct slc_gpu_product *made, struct slc_e
     for (unsigned l = 0; l < made->product.lanes && status == SLC_OK; l++) {
         made->lanes[l].memory = made->lane_memory[l];
         prepare_lane(made, &made->lanes[l]);
-        status =
-            open_lane(&made->lanes[l], slc_product_result_bytes(made, made->product.room), err);
+        status = open_lane(made, &made->lanes[l], err);
     }
     SLC_THEN(status, write_layout(made, err));
     for (unsigned n = 0; n < made->product.order && status == SLC_OK; n++) {

@@ -36,13 +36,6 @@ static bool fill_in(const struct slc_device_product *product, struct slc_gpu_pro
     return sound && made->cols >= 1 && made->cols <= SLC_MAX_RANK;
 }
 
-/* Returns the bytes of a lane's input: a tile with its description, its bytes and its expanded
- * bytes. */
-static uint64_t input_bytes(const struct slc_device_product *product)
-{
-    return slc_product_expanded_at(product->tile_bytes) + product->expanded_bytes;
-}
-
 static void device_parts(struct slc_gpu_product_memory *made, struct slc_gpu_piece *piece)
 {
     const struct slc_device_product *product = &made->product;
@@ -60,7 +53,7 @@ static void device_parts(struct slc_gpu_product_memory *made, struct slc_gpu_pie
     for (unsigned l = 0; l < product->lanes; l++) {
         struct slc_gpu_lane_memory *lane = &made->lane_memory[l];
 
-        lane->input = slc_gpu_part(piece, input_bytes(product), 1);
+        lane->input = slc_gpu_part(piece, slc_product_input_bytes(product), 1);
         lane->list.offsets =
             slc_gpu_part(piece, (uint64_t)product->order * SLC_TILE_NNZ, sizeof(uint32_t));
         lane->list.values = slc_gpu_part(piece, SLC_TILE_NNZ * element, 1);
@@ -78,7 +71,7 @@ static void host_parts(struct slc_gpu_product_memory *made, struct slc_gpu_piece
     for (unsigned l = 0; l < made->product.lanes; l++) {
         struct slc_gpu_lane_memory *lane = &made->lane_memory[l];
 
-        lane->host_input = slc_gpu_part(piece, input_bytes(&made->product), 1);
+        lane->host_input = slc_gpu_part(piece, slc_product_input_bytes(&made->product), 1);
         lane->host_result =
             slc_gpu_part(piece, slc_product_result_bytes(made, made->product.room), 1);
     }

@@ -61,6 +61,13 @@ static inline uint64_t slc_product_expanded_at(uint64_t bytes)
            (bytes + SLC_DEVICE_ALIGN - 1) / SLC_DEVICE_ALIGN * SLC_DEVICE_ALIGN;
 }
 
+/* Returns the bytes of a lane's input: a tile with its description, its bytes and its expanded
+ * bytes. */
+static inline uint64_t slc_product_input_bytes(const struct slc_device_product *product)
+{
+    return slc_product_expanded_at(product->tile_bytes) + product->expanded_bytes;
+}
+
 /* Memory of a lane. */
 struct slc_gpu_lane_memory {
     /* In device memory. */

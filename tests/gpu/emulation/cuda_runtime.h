@@ -9,6 +9,8 @@
  *   code that relies on more is reported; atomic functions order nothing.
  * - Shared memory begins with a pattern, as does memory of the device; both have their exact size
  *   under AddressSanitizer, and the host may not touch the device's.
+ * - In builds without a sanitizer, kernels and copies may not read memory of the device that was
+ *   never written (written.h).
  * - Nothing runs on a stream before somebody waits for it or asks, and then in random order of all
  *   streams. Host memory of asynchronous copies must be registered.
  *

@@ -91,7 +91,7 @@ struct slc_emulated_thread {
     unsigned lane;
     unsigned char *shared; /* dynamic shared memory of its block */
 };
-extern struct slc_emulated_thread *slc_emulated_here;
+extern struct slc_emulated_thread *slc_emulated_here; /* NULL outside kernels */
 
 /* extern __shared__ TYPE name[]; under CUDA. */
 /* A declaration: NOLINTBEGIN(bugprone-macro-parentheses) */

@@ -4,6 +4,7 @@
 
 #include "scheduler.h"
 #include "streams.h"
+#include "written.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -280,7 +281,7 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
     if (bytes > settings.memory_bytes - *used || has_fault("memory")) {
         return slc_emulation_remember(cudaErrorMemoryAllocation);
     }
-    data = static_cast<unsigned char *>(aligned_alloc(256, (bytes + 255) / 256 * 256));
+    data = slc_written_allocate(bytes);
     if (data == nullptr) {
         return slc_emulation_remember(cudaErrorMemoryAllocation);
     }
@@ -317,8 +318,8 @@ cudaError_t cudaFree(void *memory)
     gaps.erase(gaps.lower_bound(found->first),
                gaps.lower_bound(found->first + found->second.bytes));
     used_bytes[(size_t)found->second.device] -= found->second.bytes;
+    slc_written_release(found->first, found->second.bytes);
     device_memory.erase(found);
-    free(memory);
     return cudaSuccess;
 }
 
@@ -366,6 +367,8 @@ cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, c
     check_range(to, bytes, kind == cudaMemcpyDeviceToHost, "cudaMemcpyAsync to");
     check_range(from, bytes, kind == cudaMemcpyHostToDevice, "cudaMemcpyAsync from");
     slc_stream_put(stream, [=] {
+        slc_written_check(from, bytes);
+        slc_written_mark(to, bytes);
         memcpy(to, from, bytes);
         (kind == cudaMemcpyHostToDevice   ? counts.bytes_to_device
          : kind == cudaMemcpyDeviceToHost ? counts.bytes_to_host
@@ -390,7 +393,10 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stre
         return cudaErrorLaunchFailure;
     }
     check_range(to, bytes, false, "cudaMemsetAsync");
-    slc_stream_put(stream, [=] { memset(to, value, bytes); });
+    slc_stream_put(stream, [=] {
+        slc_written_mark(to, bytes);
+        memset(to, value, bytes);
+    });
     return cudaSuccess;
 }
 

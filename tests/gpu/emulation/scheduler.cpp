@@ -456,5 +456,6 @@ void slc_grid_run(dim3 grid,
             fail_stuck(chosen);
         }
     }
+    slc_emulated_here = nullptr;
     slc_fiber_ignore_end();
 }

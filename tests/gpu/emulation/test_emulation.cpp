@@ -431,6 +431,8 @@ static void missing_event(void)
     cudaStream_t other;
 
     MUST(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+    MUST(cudaMemsetAsync(b.device, 1, 2048, b.stream));
+    MUST(cudaStreamSynchronize(b.stream));
     MUST(cudaMemsetAsync(b.device, 0, 2048, b.stream));
     MUST(slc_launch(add_one, 4, 128, 0, other, b.device, 512U));
     MUST(cudaStreamSynchronize(other));
@@ -448,6 +450,18 @@ static void reused_buffer(void)
     b.to_device();
     b.host[0] = 77;
     MUST(cudaStreamSynchronize(b.stream));
+}
+
+/* A kernel, or a copy to the host, reads memory of which one number was never written. */
+static void unwritten(bool in_kernel)
+{
+    bench b(64);
+
+    MUST(cudaMemsetAsync(b.device, 0, (size_t)63 * 4, b.stream));
+    if (in_kernel) {
+        MUST(slc_launch(add_one, 1, 64, 0, b.stream, b.device, 64U));
+    }
+    b.to_host();
 }
 
 static void host_touches_device(void)
@@ -475,6 +489,8 @@ static const struct {
     {"missing event", missing_event},
     {"reused buffer", reused_buffer},
     {"host touches device", host_touches_device},
+    {"kernel reads unwritten memory", [] { unwritten(true); }},
+    {"copy reads unwritten memory", [] { unwritten(false); }},
 };
 
 int main(int argc, char **argv)

@@ -61,6 +61,9 @@ int cusparseSpMV(void *handle,
                  int algorithm,
                  void *buffer);
 
+/* The emulation's (tests/gpu/emulation/written.h). */
+void slc_written_mark(const void *memory, size_t bytes);
+
 static int result_of(const char *call)
 {
     const char *fails = getenv("SLC_CUSPARSE_STAND_IN_FAILS");
@@ -203,5 +206,6 @@ int cusparseSpMV(void *handle,
         }
         y->numbers[i] = sum;
     }
+    slc_written_mark(y->numbers, (size_t)a->rows * sizeof *y->numbers);
     return result_of("cusparseSpMV");
 }

@@ -1,6 +1,7 @@
 /* Runs MTTKRPs on the emulated device and compares them with the oracle. */
 #include "mttkrp_problem.h"
 
+#include "gpu/decode/expand.h"
 #include "gpu/decode/transcode.h"
 
 extern "C" {
@@ -24,7 +25,7 @@ static void must(cudaError_t error, const char *what)
 
 struct mttkrp_way mttkrp_plain_way(void)
 {
-    return {false, 0, false, 1, 1, 1, false, true, false, {2, 227 << 10, 90}};
+    return {false, 0, false, 1, 1, 1, false, false, false, {2, 227 << 10, 90}};
 }
 
 /* ---- factors and the oracle */
@@ -286,7 +287,12 @@ struct mttkrp_result mttkrp_problem_run(struct mttkrp_problem *problem,
     job.exact.words = way->exact ? &somewhere : nullptr;
     CU_ASSERT_FATAL(slc_gpu_mttkrp_plan(&job, &way->machine, &result.plan));
     CU_ASSERT_EQUAL(slc_gpu_mttkrp_chunk_runs(&job, &way->machine), result.plan.chunk_runs);
-    batch_upload(batch, result.plan.chunk_runs, way->expanded);
+    batch_upload(batch, result.plan.chunk_runs, !way->expand_there);
+    if (way->expand_there) {
+        must(slc_gpu_expand(batch->batch.tiles, batch->batch.tile_count, batch->batch.fault,
+                            batch->stream),
+             "expanding");
+    }
     for (unsigned n = 0; n < order; n++) {
         if (n != problem->mode) {
             job.factor[n] = upload(batch, problem->factor[n].data(), batch->layout.dims[n],

@@ -26,9 +26,9 @@ struct mttkrp_way {
                             * more */
     unsigned streams;
     unsigned seed;
-    bool natural;  /* the columns of the output are not reordered */
-    bool expanded; /* LZ4 sections are expanded; otherwise their memory is uninitialized */
-    bool transcoded; /* tiles are transcoded first */
+    bool natural;      /* the columns of the output are not reordered */
+    bool expand_there; /* the device expands LZ4 sections, which may be invalid, not the host */
+    bool transcoded;   /* tiles are transcoded first */
     struct slc_gpu_machine machine;
 };
 

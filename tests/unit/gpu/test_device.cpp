@@ -169,7 +169,7 @@ static void cleared_first(void)
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 300, 90);
 
     for (unsigned thirds = 0; thirds <= 3; thirds += 3) {
-        for (unsigned seed = 1; seed <= 25; seed++) {
+        for (unsigned seed = 1; seed <= 40; seed++) {
             const device_emulation emulation(seed);
             device_run run(tensor, {1, 1, thirds, 2, SLC_F64, false, 2 * seed});
 

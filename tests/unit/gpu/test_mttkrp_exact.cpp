@@ -124,7 +124,7 @@ static void forged_bytes(void)
         }
         mttkrp_problem_make(&problem, k % 3, 10, SLC_F64, true);
         way.exact = k % 4 == 3;
-        way.expanded = false;
+        way.expand_there = true;
         const struct mttkrp_result result = mttkrp_problem_run(&problem, &way);
         told += result.fault != SLC_GPU_SOUND;
         CU_ASSERT(result.padding_lives);

@@ -463,6 +463,12 @@ static enum slc_status prepare(struct slc_gpu_fiber_list *list,
 
     SLC_GPU_TRY(reserve(&product->matrix, run->matrix, vector), err);
     SLC_GPU_TRY(reserve(&product->rows, run->rows, vector), err);
+    /* Kernels do not write the padding of rows, which is copied with them. */
+    SLC_GPU_TRY(
+        cudaMemsetAsync(product->rows.data, 0,
+                        product->rows.rows * product->rows.pitch * slc_value_bytes(run->rows->type),
+                        list->stream),
+        err);
     status = move(&product->matrix, const_cast<struct slc_matrix *>(run->matrix), true,
                   list->stream, err);
     if (status != SLC_OK || vector) {
