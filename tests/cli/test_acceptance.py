@@ -31,6 +31,20 @@ BAD = 'echo "# 3 is not 2"; echo "not ok 1 - numbers"; echo "out of numbers" >&2
 SMI = 'echo "Emulated card, 1.2.3, ${LD_LIBRARY_PATH:-no variable}"\n'
 SANITIZER = '[ -z "$LD_LIBRARY_PATH" ] || exit 3; case "$5" in */planted_race) exit 9;; esac\n'
 
+ERRORS = """case "$2 $5" in "initcheck "*/device_mttkrp)
+echo "========= COMPUTE-SANITIZER"
+echo "========= Uninitialized access at 0x10"; echo "=========     by a copy"; echo "========= "; echo "not ok 1"
+echo "========= ERROR SUMMARY: 7 errors"; exit 9;; esac
+"""
+# Substitutes for meson and ninja. The first writes the build file only if it sets up a folder; the
+# second prints the targets of that file.
+MESON = """[ "$1" = setup ] || exit 0
+case "$2" in --reconfigure) shift;; esac
+echo "tools/sluice: phony" > "$2/build.ninja"
+case "$*" in *-Ddevice_tests=true*) echo "tests/gpu/device/device_expand: phony" >> "$2/build.ninja";; esac
+"""
+NINJA = 'case "$3" in -t) cat "$2/build.ninja";; *) shift 2; echo "$@" > "$(dirname "$0")/built";; esac\n'
+
 
 def script(path, text):
     os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -131,6 +145,17 @@ def second_call(folder):
         check("fits differ by" in found[8]["figures"][0] and found[8]["figures"][0] not in found[8]["short"], str(found[8]))
         check("all results agree with the CPU's" in found[10]["figures"], str(found[10]))
         check(any(line.startswith("  packed ") for line in results(folder)[1]), "the summary of streaming")
+
+
+def reported(folder):
+    """Errors that compute-sanitizer finds: the row has the first, and other cases run."""
+    stand_ins(folder)
+    script(os.path.join(folder, "bin", "compute-sanitizer"), SANITIZER + ERRORS)
+    status, text, record = accept(folder, os.environ["SLUICE_EMULATED"], "--rows", "4")
+    row = record["rows"][0]
+    check(status == 1 and row["verdict"] == "FALL SHORT" and row["figures"][-1] == "8 of 8 runs complete", text)
+    check(row["short"] == ["initcheck of device_mttkrp: exit status 9: Uninitialized access at 0x10; by a copy; ERROR SUMMARY: 7 errors"],
+          str(row["short"]))
 
 
 def ended(folder):
@@ -244,6 +269,32 @@ def background(folder):
         tensors.close()
 
 
+def built(folder):
+    """A build folder that exists is set up again, so that device tests are built in it too."""
+    script(os.path.join(folder, "bin", "meson"), MESON)
+    script(os.path.join(folder, "bin", "ninja"), NINJA)
+    before, os.environ["PATH"] = os.environ["PATH"], os.path.join(folder, "bin") + ":" + os.environ["PATH"]
+    try:
+        for state in ("empty", "without device tests"):
+            build = os.path.join(folder, state)
+            os.mkdir(build)
+            if state != "empty":
+                with open(os.path.join(build, "build.ninja"), "w", encoding="utf-8") as file:
+                    file.write("tools/sluice: phony\n")
+            programs = ["tools/sluice", "tests/gpu/device/device_expand"]
+            check(gpu_pack.build(build, "90") == [os.path.join(build, name) for name in programs], state)
+            with open(os.path.join(folder, "bin", "built"), encoding="utf-8") as file:
+                check(file.read().split() == programs, state)
+        script(os.path.join(folder, "bin", "meson"), MESON.replace("device_expand", "nothing"))
+        try:
+            gpu_pack.build(build, "90")
+            check(False, "a build without device tests is accepted")
+        except gpu_pack.CannotBuild as reason:
+            check("no device tests" in str(reason), str(reason))
+    finally:
+        os.environ["PATH"] = before
+
+
 def archives(folder):
     """The files of an archive are unpacked below its folder or not at all."""
     inside = os.path.join(folder, "inside")
@@ -273,10 +324,12 @@ def archives(folder):
 run([
     ("the first call on an emulated device", first_call),
     ("the second call", second_call),
+    ("errors under compute-sanitizer", reported),
     ("SIGTERM", ended),
     ("no time", late),
     ("no device", without),
     ("ceilings between measured sizes", between_sizes),
     ("tensors in the background", background),
+    ("builds", built),
     ("archives", archives),
 ])

@@ -113,7 +113,11 @@ def sanitizer(runner):
         status, text = result
         done += 1
         if status != 0:
-            runner.mark(False, f"{kind} of {name}: exit status {status}: {text[-300:]}")
+            # The first report of the tool, and its last line, which counts them.
+            said = [line[10:].strip() for line in text.splitlines() if line.startswith("========= ")]
+            reports = [line for line in said if line and line != "COMPUTE-SANITIZER"]
+            runner.mark(False, f"{kind} of {name}: exit status {status}: " +
+                        ("; ".join(reports[:2] + reports[-1:])[:500] if reports else text[-300:]))
     runner.add_figure(f"{done} of {len(cases)} runs complete" + (f"; time limit: {', '.join(late)}" if late else "")
                 + ("" if runner.row["short"] else ", no error"))
     if done == 0:
