@@ -33,18 +33,28 @@ void slc_written_check(const void *, size_t)
 /* Address space of all device memory that a process ever allocates: addresses are not reused, so
  * that new memory has no written bytes. */
 static const size_t space_bytes = (size_t)1 << 37;
-static const size_t page = 4096;
+/* A multiple of the page size of every system. */
+static const size_t unit = (size_t)1 << 16;
 /* The longest access of a kernel. */
 enum { ACCESS_MAX = 16 };
 
 static unsigned char *space, *bits;
 static size_t used; /* bytes of the space */
 
-/* Returns address space; its pages exist once they are written. */
+static size_t units_down(size_t bytes)
+{
+    return bytes / unit * unit;
+}
+
+static size_t units_up(size_t bytes)
+{
+    return units_down(bytes + unit - 1);
+}
+
+/* Returns address space without memory. */
 static unsigned char *reserve(size_t bytes)
 {
-    void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (memory == MAP_FAILED) {
         slc_emulation_fail("no address space for the memory of devices");
@@ -54,29 +64,35 @@ static unsigned char *reserve(size_t bytes)
 
 unsigned char *slc_written_allocate(size_t bytes)
 {
-    unsigned char *memory;
+    const size_t first = used;
 
     if (space == nullptr) {
         space = reserve(space_bytes);
         bits = reserve(space_bytes / 8);
     }
     /* A byte that is never written follows. */
-    if (bytes >= space_bytes - used - 2 * page) {
+    if (bytes >= space_bytes - used - 2 * unit) {
         slc_emulation_fail("the memory of devices has used all its address space");
     }
-    memory = space + used;
-    used += (bytes + page) / page * page;
-    return memory;
+    used += units_up(bytes + 1);
+    /* The bits of an access begin at one byte and are read as four. */
+    if (mprotect(space + first, used - first, PROT_READ | PROT_WRITE) != 0 ||
+        mprotect(bits + units_down(first / 8), units_up(used / 8 + 4) - units_down(first / 8),
+                 PROT_READ | PROT_WRITE) != 0) {
+        used = first;
+        return nullptr;
+    }
+    return space + first;
 }
 
 void slc_written_release(unsigned char *memory, size_t bytes)
 {
-    const size_t end = (size_t)(memory - space) + (bytes + page) / page * page;
-    const size_t first = ((size_t)(memory - space) / 8 + page - 1) / page * page;
+    const size_t first = (size_t)(memory - space), end = first + units_up(bytes + 1);
 
-    (void)madvise(memory, (bytes + page) / page * page, MADV_DONTNEED);
-    if (first < end / 8 / page * page) {
-        (void)madvise(bits + first, end / 8 / page * page - first, MADV_DONTNEED);
+    (void)madvise(memory, end - first, MADV_DONTNEED);
+    if (units_up(first / 8) < units_down(end / 8)) {
+        (void)madvise(bits + units_up(first / 8), units_down(end / 8) - units_up(first / 8),
+                      MADV_DONTNEED);
     }
 }
 
