@@ -310,6 +310,14 @@ template <typename T> static inline T __ldg(const T *from)
 {
     return *from;
 }
+template <typename T> static inline T __ldcs(const T *from)
+{
+    return *from;
+}
+template <typename T> static inline void __stcs(T *to, T value)
+{
+    *to = value;
+}
 static inline int __popc(unsigned bits)
 {
     return __builtin_popcount(bits);

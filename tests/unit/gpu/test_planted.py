@@ -63,6 +63,7 @@ FAULTS = {
     "resident_not_awaited": ("device", "while they come", RACE),
     "residents_before_begun": ("device", "cleared before", WRONG),
     "spans_summed": ("device", "counted once", {"none": "not ok "}),
+    "sptv_products_not_there": ("fibers", "SpTV agrees", WRONG),
     "slot_overwritten": ("device", "any number of streams", ERROR),
     "update_panel_unsynced": ("dense", "hundreds of rows", UNWRITTEN),
     "update_rows_unsolved": ("dense", "hundreds of rows", WRONG),

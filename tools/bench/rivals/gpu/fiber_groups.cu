@@ -1,6 +1,8 @@
 /* Cuts fibers into groups, and adds the carries of groups to the sums of fibers (products.h). */
 #include "tools/bench/rivals/gpu/products.h"
 
+#include "gpu/cuda/staged_copy.h"
+
 #include <string.h>
 
 enum {
@@ -13,35 +15,48 @@ static const uint64_t items_min = 512;
  * multiprocessor. */
 static const uint64_t groups_per_multiprocessor = 256;
 
+/* The fibers to be cut, and the groups. */
+struct cut_view {
+    const uint32_t *begin;
+    uint64_t fibers, nnz, items;
+    struct slc_fiber_cut *cuts;
+    uint32_t count; /* number of groups */
+    uint32_t *divides;
+};
+
 /* Finds one cut per thread, by a binary search along a diagonal of the merge of fiber ends and
  * nonzeros. */
-__global__ static void slc_fiber_cut_groups(const uint32_t *begin,
-                                            uint64_t fibers,
-                                            uint64_t nnz,
-                                            uint64_t items,
-                                            struct slc_fiber_cut *cuts,
-                                            uint32_t count)
+__global__ static void slc_fiber_cut_groups(const struct cut_view view)
 {
     const uint64_t cut = static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    const uint64_t all = fibers + nnz;
-    const uint64_t at = cut * items < all ? cut * items : all;
-    uint64_t first = at > nnz ? at - nnz : 0;
-    uint64_t last = at < fibers ? at : fibers;
+    const uint64_t all = view.fibers + view.nnz;
+    const uint64_t at = cut * view.items < all ? cut * view.items : all;
+    uint64_t first = at > view.nnz ? at - view.nnz : 0;
+    uint64_t last = at < view.fibers ? at : view.fibers;
 
-    if (cut > count) {
+    if (cut > view.count) {
         return;
     }
     while (first < last) {
         const uint64_t middle = first + (last - first) / 2;
 
-        if (begin[middle + 1] < at - middle) {
+        if (view.begin[middle + 1] < at - middle) {
             first = middle + 1;
         } else {
             last = middle;
         }
     }
-    cuts[cut].fiber = static_cast<uint32_t>(first);
-    cuts[cut].nonzero = static_cast<uint32_t>(at - first);
+    uint32_t nonzero = static_cast<uint32_t>(at - first);
+
+    if (first < view.fibers && view.begin[first] < nonzero) {
+        if (view.begin[first + 1] - view.begin[first] <= SLC_FIBER_WHOLE) {
+            nonzero = view.begin[first];
+        } else {
+            atomicOr(view.divides, 1U);
+        }
+    }
+    view.cuts[cut].fiber = static_cast<uint32_t>(first);
+    view.cuts[cut].nonzero = nonzero;
 }
 
 /* Returns the number of items per group if there are `all` items (nonzeros and fiber ends). */
@@ -76,8 +91,9 @@ cudaError_t slc_fiber_groups_reserve(struct slc_fiber_groups *groups,
     groups->room = static_cast<uint32_t>(items > 0               ? count_of(groups, fibers->room)
                                          : groups->wanted < most ? groups->wanted
                                                                  : most);
-    return cudaMalloc(reinterpret_cast<void **>(&groups->cuts),
-                      (groups->room + UINT64_C(1)) * sizeof *groups->cuts);
+    SLC_CUDA_TRY(cudaMalloc(reinterpret_cast<void **>(&groups->cuts),
+                            (groups->room + UINT64_C(1)) * sizeof *groups->cuts));
+    return cudaMalloc(reinterpret_cast<void **>(&groups->found), sizeof *groups->found);
 }
 
 cudaError_t slc_fiber_groups_cut(struct slc_fiber_groups *groups,
@@ -90,14 +106,22 @@ cudaError_t slc_fiber_groups_cut(struct slc_fiber_groups *groups,
     if (groups->count > groups->room) {
         return cudaErrorInvalidValue;
     }
-    return slc_launch(slc_fiber_cut_groups, dim3(groups->count / THREADS + 1), dim3(THREADS), 0,
-                      stream, fibers->begin, fibers->count, fibers->nnz, items_of(groups, all),
-                      groups->cuts, groups->count);
+    const struct cut_view view = {fibers->begin, fibers->count, fibers->nnz,  items_of(groups, all),
+                                  groups->cuts,  groups->count, groups->found};
+    uint32_t found = 0;
+
+    SLC_CUDA_TRY(cudaMemsetAsync(groups->found, 0, sizeof *groups->found, stream));
+    SLC_CUDA_TRY(slc_launch(slc_fiber_cut_groups, dim3(groups->count / THREADS + 1), dim3(THREADS),
+                            0, stream, view));
+    SLC_CUDA_TRY(slc_staged_to_host(&found, groups->found, sizeof found, stream));
+    groups->divides = found != 0;
+    return cudaSuccess;
 }
 
 void slc_fiber_groups_destroy(struct slc_fiber_groups *groups)
 {
     (void)cudaFree(groups->cuts);
+    (void)cudaFree(groups->found);
     memset(groups, 0, sizeof *groups);
 }
 
@@ -222,6 +246,9 @@ cudaError_t slc_fiber_carries(const struct slc_gpu_fibers *fibers,
     const size_t shared = THREADS * sizeof(double) + (THREADS / FEW + 2) * sizeof(uint32_t);
     uint32_t columns = 1;
 
+    if (!groups->divides) {
+        return cudaSuccess;
+    }
     while (columns < rows->cols && columns < SLC_WARP) {
         columns *= 2;
     }

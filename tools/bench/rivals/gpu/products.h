@@ -10,13 +10,17 @@
  *
  * Work is a list of items: nonzeros and ends of fibers, where the end of a fiber follows its last
  * nonzero (Merrill and Garland, "Merge-based parallel sparse matrix-vector multiplication", SC
- * 2016). A group is a section of this list with a fixed number of items. So empty fibers count as
- * work, and a long fiber is divided among groups: each of these groups except the last stores its
- * partial sum as a carry, and slc_fiber_carries adds the carries to the sum of the fiber. The cuts
- * depend only on the starts of the fibers and, unless the number of items per group is set, on the
- * number of multiprocessors. Therefore sums have the same bits in every run. */
+ * 2016). A group is a section of this list with about a fixed number of items, so empty fibers
+ * count as work. A fiber of up to SLC_FIBER_WHOLE nonzeros is never divided: a cut within it moves
+ * to its start. Therefore a group has up to SLC_FIBER_WHOLE - 1 items more than requested. A longer
+ * fiber is divided among groups: each of these groups except the last stores its partial sum as a
+ * carry, and slc_fiber_carries adds the carries to the sum of the fiber. The cuts depend only on
+ * the starts of the fibers and, unless the number of items per group is set, on the number of
+ * multiprocessors. Therefore sums have the same bits in every run. */
+enum { SLC_FIBER_WHOLE = 32 };
+
 /* The start of a group: the numbers of fiber ends and of nonzeros before the group. */
-struct slc_fiber_cut {
+struct alignas(8) slc_fiber_cut {
     uint32_t fiber, nonzero;
 };
 
@@ -26,6 +30,8 @@ struct slc_fiber_groups {
     uint64_t wanted;
     uint32_t items;             /* items per group; 0 means that `wanted` determines it */
     struct slc_fiber_cut *cuts; /* count + 1 elements */
+    uint32_t *found;            /* in device memory: 1 if a fiber is divided, otherwise 0 */
+    bool divides;               /* true if a fiber is divided, that is, if there are carries */
 };
 
 /* Allocates memory for the groups of any fibers that fit in the capacity of `fibers`. A group has
@@ -35,7 +41,7 @@ cudaError_t slc_fiber_groups_reserve(struct slc_fiber_groups *groups,
                                      const struct slc_gpu_fibers *fibers,
                                      uint32_t items,
                                      const struct slc_gpu_machine *machine);
-/* Cuts fibers into groups. Call it again after each slc_gpu_fibers_find. */
+/* Cuts fibers into groups. Call it again after each slc_gpu_fibers_find. Waits for the stream. */
 cudaError_t slc_fiber_groups_cut(struct slc_fiber_groups *groups,
                                  const struct slc_gpu_fibers *fibers,
                                  cudaStream_t stream);
@@ -43,7 +49,7 @@ cudaError_t slc_fiber_groups_cut(struct slc_fiber_groups *groups,
 void slc_fiber_groups_destroy(struct slc_fiber_groups *groups);
 
 /* Adds the carry of each group g, which starts at carries[g * carry_pitch], to the row of the fiber
- * in which the group ends. Carries and rows are in f64. */
+ * in which the group ends. Does nothing if no fiber is divided. Carries and rows are in f64. */
 cudaError_t slc_fiber_carries(const struct slc_gpu_fibers *fibers,
                               const struct slc_fiber_groups *groups,
                               const double *carries,
@@ -58,10 +64,11 @@ cudaError_t slc_fiber_carries(const struct slc_gpu_fibers *fibers,
  * Here i_n is the mode-n index of x.
  *
  * This is the product of tools/bench/rivals/cpu/sptv.h, as in [SPTV]. A warp processes a group
- * (above), 32 fibers at a time, with one fiber per warp lane. It multiplies the nonzeros of these
- * fibers 32 at a time, with one nonzero per warp lane, and adds up the products of each fiber by a
- * scan across the warp lanes. Then each warp lane stores the sum of its fiber, so neighbouring warp
- * lanes store neighbouring sums. Values and indices are read once, in consecutive order.
+ * (above) in two steps. First it writes all products of the group, and the ends of its fibers, to
+ * shared memory; all loads of this step are consecutive and independent of each other. Then each
+ * warp lane adds up the products of one fiber, and the whole warp those of a fiber with more than
+ * 32 nonzeros. Neighbouring warp lanes store neighbouring sums. Fibers and sums are accessed once
+ * and bypass the caches as far as possible, which keeps the vector there.
  *
  * There are switches for the optimizations that [SPTV] section 6.2 measures one by one: empty
  * fibers can be kept (slc_gpu_fibers_create_all), and unused indices can be dropped, with the
@@ -71,7 +78,7 @@ cudaError_t slc_fiber_carries(const struct slc_gpu_fibers *fibers,
  * All arithmetic is in f64. */
 struct slc_gpu_sptv_options {
     bool drop_unused;     /* true: drop indices that never occur */
-    uint32_t group_items; /* items per group, as for slc_fiber_groups_reserve */
+    uint32_t group_items; /* items per group; 0 chooses it, large numbers are reduced */
 };
 
 /* A prepared TTV. The fibers are borrowed. */
@@ -94,9 +101,9 @@ cudaError_t slc_gpu_sptv_create(struct slc_gpu_sptv *sptv,
                                 const struct slc_gpu_sptv_options *options,
                                 const struct slc_gpu_machine *machine);
 /* Prepares products of the current fibers and vectors of `length` numbers. Call it again after each
- * slc_gpu_fibers_find. The host drops unused indices. Errors: with drop_unused,
- * cudaErrorInvalidValue for an index that is not below `length`; cudaErrorMemoryAllocation, also if
- * there is not enough host memory. */
+ * slc_gpu_fibers_find. Waits for the stream. The host drops unused indices. Errors: with
+ * drop_unused, cudaErrorInvalidValue for an index that is not below `length`;
+ * cudaErrorMemoryAllocation, also if there is not enough host memory. */
 cudaError_t slc_gpu_sptv_prepare(struct slc_gpu_sptv *sptv, uint64_t length, cudaStream_t stream);
 /* Releases the memory. *sptv may be all-zero. */
 void slc_gpu_sptv_destroy(struct slc_gpu_sptv *sptv);
@@ -145,7 +152,8 @@ cudaError_t slc_gpu_ttm_create(struct slc_gpu_ttm *ttm,
                                enum slc_value_type precision,
                                uint32_t group_items,
                                const struct slc_gpu_machine *machine);
-/* Prepares products of the current fibers. Call it again after each slc_gpu_fibers_find. */
+/* Prepares products of the current fibers. Call it again after each slc_gpu_fibers_find. Waits for
+ * the stream. */
 cudaError_t slc_gpu_ttm_prepare(struct slc_gpu_ttm *ttm, cudaStream_t stream);
 /* Releases the memory. *ttm may be all-zero. */
 void slc_gpu_ttm_destroy(struct slc_gpu_ttm *ttm);

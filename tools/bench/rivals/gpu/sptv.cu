@@ -2,12 +2,21 @@
 #include "tools/bench/rivals/gpu/products.h"
 
 #include "gpu/cuda/staged_copy.h"
+#include "gpu/decode/decode_bits.h"
 
 #include <string.h>
 
 enum {
-    THREADS = 256,
-    WINDOWS = 4 /* number of windows of 32 nonzeros whose loads are in flight at the same time */
+    THREADS = 128,
+    WARPS = THREADS / SLC_WARP,
+    WINDOWS = 8, /* largest number of windows of 32 nonzeros in a group */
+    END_WINDOWS = 4,
+    END_ROUND = END_WINDOWS * SLC_WARP,           /* fiber ends loaded at the same time */
+    ITEMS = WINDOWS * SLC_WARP - SLC_FIBER_WHOLE, /* largest number of items per group */
+    /* Shared memory of a warp, in units of 8 bytes: whole windows of products, and whole rounds of
+       fiber ends with 4 bytes each. A group has at most ITEMS + SLC_FIBER_WHOLE - 1 nonzeros and
+       fiber ends, so that more fiber ends leave more space. */
+    SLOTS = WINDOWS * SLC_WARP + END_ROUND / 2
 };
 
 /* The input of a warp. */
@@ -17,112 +26,147 @@ struct sptv_view {
     const double *vector;
 };
 
-/* Computes the products of nonzeros `at` to `end` - 1 and the vector. Warp lane l computes products
- * l, l + 32, .. */
-template <typename Value>
-__device__ static inline void
-load_products(const struct sptv_view *view, uint32_t at, uint32_t end, double *products)
-{
-    const unsigned lane = threadIdx.x % SLC_WARP;
-    uint32_t index[WINDOWS];
-    double value[WINDOWS];
-
-    for (int w = 0; w < WINDOWS; w++) {
-        const uint64_t i = static_cast<uint64_t>(at) + w * SLC_WARP + lane;
-
-        index[w] = i < end ? view->index[i] : 0;
-        value[w] = i < end ? static_cast<double>(static_cast<const Value *>(view->values)[i]) : 0.0;
-    }
-    for (int w = 0; w < WINDOWS; w++) {
-        const uint64_t i = static_cast<uint64_t>(at) + w * SLC_WARP + lane;
-
-        products[w] = i < end ? value[w] * view->vector[index[w]] : 0.0;
-    }
-}
-
-__device__ static inline double warp_sum(double value)
-{
-    for (int lanes = SLC_WARP / 2; lanes > 0; lanes /= 2) {
-        value += __shfl_xor_sync(SLC_ALL_LANES, value, lanes);
-    }
-    return value;
-}
-
-/* The fiber of a warp lane, and the sum of the fiber so far. */
-struct lane_fiber {
-    uint32_t begin, end; /* nonzeros of the fiber in the group */
-    double sum;
+/* The nonzeros and fiber ends of a group. */
+struct sptv_group {
+    uint32_t nonzero, fiber;   /* the first ones */
+    uint32_t nonzeros, fibers; /* their counts */
+    /* in shared memory, filled up to whole rounds */
+    uint32_t *ends;   /* end of each fiber, counted from the first nonzero */
+    double *products; /* product of each nonzero */
 };
 
-/* Adds a window of 32 products, which belong to several fibers, to the sums of these fibers. A bit
- * of `heads` is set for each position at which a fiber begins. */
+/* Loads fiber ends from `at` and returns those of this warp lane in `ends`. Warp lanes after the
+ * last fiber of the group load its last end. */
 __device__ static inline void
-add_window(struct lane_fiber *fiber, uint32_t at, unsigned heads, double product)
+load_ends(const struct sptv_view *view, const struct sptv_group *group, uint32_t at, uint32_t *ends)
 {
-    const unsigned lane = threadIdx.x % SLC_WARP;
-    /* `upto` has the heads up to this warp lane; `back` is the distance to the last of them, or to
-     * the start of the window. */
-    const unsigned upto = heads & (SLC_ALL_LANES >> (SLC_WARP - 1 - lane));
-    const unsigned back = upto == 0 ? lane : lane - (31 - static_cast<unsigned>(__clz(upto)));
-    const uint32_t begin = fiber->begin > at ? fiber->begin : at;
-    const uint64_t after = static_cast<uint64_t>(at) + SLC_WARP;
-    const uint32_t end = fiber->end < after ? fiber->end : static_cast<uint32_t>(after);
+    const uint32_t first = group->fiber + at + threadIdx.x % SLC_WARP + 1;
 
-    for (unsigned delta = 1; delta < SLC_WARP; delta *= 2) {
-        const double before = __shfl_up_sync(SLC_ALL_LANES, product, delta);
-
-        product += back >= delta ? before : 0.0;
+    SLC_UNROLL
+    for (int w = 0; w < END_WINDOWS; w++) {
+        ends[w] =
+            __ldcs(view->begin + slc_least(first + w * SLC_WARP, group->fiber + group->fibers));
     }
-    /* The last warp lane of a fiber now has the sum of the fiber. */
-    const double whole =
-        __shfl_sync(SLC_ALL_LANES, product, begin < end ? static_cast<int>(end - 1 - at) : 0);
-
-    fiber->sum += begin < end ? whole : 0.0;
 }
 
-/* Adds up the nonzeros [at, end) of up to 32 fibers, with one fiber per warp lane. While windows
- * belong to a single fiber, each warp lane adds up its own products; at the end of the fiber, the
- * sums of the warp lanes are added. */
+__device__ static inline void
+store_ends(const struct sptv_group *group, uint32_t at, const uint32_t *ends)
+{
+    uint32_t *to = group->ends + at + threadIdx.x % SLC_WARP;
+
+    SLC_UNROLL
+    for (int w = 0; w < END_WINDOWS; w++) {
+        to[w * SLC_WARP] = ends[w] - group->nonzero;
+    }
+}
+
+/* Writes the products of a group of up to 32 * windows nonzeros and the ends of its fibers to
+ * shared memory. All loads of the fibers are in flight together, then all loads from the vector:
+ * __syncwarp costs next to nothing here, but the compiler may not delay the loads before it until
+ * their results are needed, as it otherwise does to save registers. For the same reason neither
+ * loads nor stores are conditional: warp lanes after the last nonzero repeat this nonzero. */
+template <typename Value, int windows>
+__device__ static inline void stage(const struct sptv_view *view, const struct sptv_group *group)
+{
+    const uint32_t lane = threadIdx.x % SLC_WARP;
+    const uint32_t last = group->nonzero + group->nonzeros - 1;
+    uint32_t index[windows], ends[END_WINDOWS];
+    Value value[windows];
+    double element[windows];
+
+    SLC_UNROLL
+    for (int w = 0; w < windows; w++) {
+        const uint32_t i = slc_least(group->nonzero + lane + w * SLC_WARP, last);
+
+        index[w] = __ldcs(view->index + i);
+        value[w] = __ldcs(static_cast<const Value *>(view->values) + i);
+    }
+    load_ends(view, group, 0, ends);
+    __syncwarp();
+    SLC_UNROLL
+    for (int w = 0; w < windows; w++) {
+        element[w] = view->vector[index[w]];
+    }
+    __syncwarp();
+    store_ends(group, 0, ends);
+    SLC_UNROLL
+    for (int w = 0; w < windows; w++) {
+        group->products[w * SLC_WARP + lane] = static_cast<double>(value[w]) * element[w];
+    }
+    SLC_ROLL
+    for (uint32_t at = END_ROUND; at < group->fibers; at += END_ROUND) {
+        load_ends(view, group, at, ends);
+        store_ends(group, at, ends);
+    }
+}
+
 template <typename Value>
-__device__ static inline void
-add_fibers(const struct sptv_view *view, struct lane_fiber *fiber, uint32_t at, uint32_t end)
+__device__ static inline void stage_any(const struct sptv_view *view,
+                                        const struct sptv_group *group)
 {
-    double open = 0.0;
-    bool is_open = false; /* equal in all warp lanes */
+    const uint32_t windows = (group->nonzeros + SLC_WARP - 1) / SLC_WARP;
 
-    for (uint64_t from = at; from < end; from += WINDOWS * SLC_WARP) {
-        double products[WINDOWS];
-
-        load_products<Value>(view, static_cast<uint32_t>(from), end, products);
-        for (int w = 0; w < WINDOWS && from + w * SLC_WARP < end; w++) {
-            const uint32_t here = static_cast<uint32_t>(from) + w * SLC_WARP;
-            const bool begins =
-                fiber->begin < fiber->end && fiber->begin >= here && fiber->begin - here < SLC_WARP;
-            const unsigned heads =
-                __reduce_or_sync(SLC_ALL_LANES, begins ? 1U << (fiber->begin - here) : 0);
-
-            if (heads == 0) {
-                open += products[w];
-                is_open = true;
-                continue;
-            }
-            if (is_open) {
-                /* The fiber of the previous windows ends at the first head. The warp lane of this
-                 * fiber adds the partial sums of all warp lanes. */
-                open = warp_sum(open);
-                fiber->sum += fiber->begin < here && fiber->end >= here ? open : 0.0;
-                open = 0.0;
-                is_open = false;
-            }
-            add_window(fiber, here, heads, products[w]);
-        }
-    }
-    if (is_open) {
-        open = warp_sum(open);
-        fiber->sum += fiber->begin < fiber->end && fiber->end == end ? open : 0.0;
+    if (windows <= 4) {
+        stage<Value, 4>(view, group);
+    } else if (windows <= 6) {
+        stage<Value, 6>(view, group);
+    } else {
+        stage<Value, WINDOWS>(view, group);
     }
 }
 
+/* Returns the sum of the products [begin, end) in all warp lanes. Called by all warp lanes
+ * together. */
+__device__ static inline double
+sum_together(const struct sptv_group *group, uint32_t begin, uint32_t end)
+{
+    double sum = 0;
+
+    for (uint32_t i = begin + threadIdx.x % SLC_WARP; i < end; i += SLC_WARP) {
+        sum += group->products[i];
+    }
+    for (int lanes = SLC_WARP / 2; lanes > 0; lanes /= 2) {
+        sum += __shfl_xor_sync(SLC_ALL_LANES, sum, lanes);
+    }
+    return sum;
+}
+
+/* Returns the sum of the products [begin, end) of the fiber of this warp lane. Called by all warp
+ * lanes together. */
+__device__ static inline double
+sum_fiber(const struct sptv_group *group, uint32_t begin, uint32_t end)
+{
+    const bool is_long = end - begin > SLC_WARP;
+    double sum = 0;
+
+    for (uint32_t i = begin; !is_long && i < end; i++) {
+        sum += group->products[i];
+    }
+    for (unsigned left = __ballot_sync(SLC_ALL_LANES, is_long); left != 0; left &= left - 1) {
+        const int lane = __ffs(left) - 1;
+        const uint32_t from = __shfl_sync(SLC_ALL_LANES, begin, lane);
+        const double whole = sum_together(group, from, __shfl_sync(SLC_ALL_LANES, end, lane));
+
+        sum = lane == static_cast<int>(threadIdx.x % SLC_WARP) ? whole : sum;
+    }
+    return sum;
+}
+
+/* Stores the sums of a group without nonzeros, whose fibers are empty. */
+__device__ static inline void
+store_zeros(const struct sptv_group *group, uint32_t number, double *sums, double *carries)
+{
+    const uint32_t lane = threadIdx.x % SLC_WARP;
+
+    for (uint32_t f = lane; f < group->fibers; f += SLC_WARP) {
+        __stcs(sums + group->fiber + f, 0.0);
+    }
+    if (lane == 0 && carries != nullptr) {
+        carries[number] = 0.0;
+    }
+}
+
+/* Each warp processes a group. `carries` is NULL if no fiber is divided. */
 template <typename Value>
 __global__ static void __launch_bounds__(THREADS)
     slc_sptv_groups(const struct sptv_view view,
@@ -130,35 +174,49 @@ __global__ static void __launch_bounds__(THREADS)
                     double *sums,
                     double *carries)
 {
-    const unsigned lane = threadIdx.x % SLC_WARP;
-    const uint32_t group = (blockIdx.x * THREADS + threadIdx.x) / SLC_WARP;
+    SLC_DYNAMIC_SHARED(double, shared);
+    const uint32_t warp = threadIdx.x / SLC_WARP, lane = threadIdx.x % SLC_WARP;
+    const uint32_t number = blockIdx.x * WARPS + warp;
 
-    if (group >= groups.count) {
+    if (number >= groups.count) {
         return;
     }
-    const struct slc_fiber_cut first = groups.cuts[group], last = groups.cuts[group + 1];
-    uint32_t at = first.nonzero;
+    const struct slc_fiber_cut first = groups.cuts[number], last = groups.cuts[number + 1];
+    const uint32_t nonzeros = last.nonzero - first.nonzero, fibers = last.fiber - first.fiber;
+    double *const slots = shared + warp * SLOTS;
+    const uint32_t rounds = fibers > END_ROUND ? (fibers + END_ROUND - 1) / END_ROUND : 1;
+    const struct sptv_group group = {first.nonzero,
+                                     first.fiber,
+                                     nonzeros,
+                                     fibers,
+                                     reinterpret_cast<uint32_t *>(slots),
+                                     slots + rounds * (END_ROUND / 2)};
 
-    for (uint32_t f = first.fiber; f < last.fiber; f += SLC_WARP) {
-        const uint32_t left = last.fiber - f;
-        const uint32_t mine = lane < left ? lane : left - 1;
-        const uint32_t end = view.begin[f + mine + 1];
-        const uint32_t before = __shfl_up_sync(SLC_ALL_LANES, end, 1);
-        const uint32_t all = __shfl_sync(SLC_ALL_LANES, end, SLC_WARP - 1);
-        /* A warp lane without a fiber processes an empty fiber at the end. */
-        struct lane_fiber fiber = {lane == 0 ? at : before, end, 0.0};
-
-        add_fibers<Value>(&view, &fiber, at, all);
-        if (lane < left) {
-            sums[f + lane] = fiber.sum;
-        }
-        at = all;
+    if (nonzeros == 0) {
+        store_zeros(&group, number, sums, carries);
+        return;
     }
-    struct lane_fiber tail = {lane == 0 ? at : last.nonzero, last.nonzero, 0.0};
+    stage_any<Value>(&view, &group);
+    SLC_PLANT(sptv_products_not_there, __syncwarp());
+    SLC_ROLL
+    for (uint32_t f = 0; f < group.fibers; f += SLC_WARP) {
+        /* A warp lane without a fiber processes an empty fiber. */
+        const uint32_t mine = f + lane;
+        const uint32_t end = mine < group.fibers ? group.ends[mine] : 0;
+        const uint32_t begin = mine > 0 && mine < group.fibers ? group.ends[mine - 1] : 0;
+        const double sum = sum_fiber(&group, begin, end);
 
-    add_fibers<Value>(&view, &tail, at, last.nonzero);
-    if (lane == 0) {
-        carries[group] = tail.sum;
+        if (mine < group.fibers) {
+            __stcs(sums + group.fiber + mine, sum);
+        }
+    }
+    if (carries != nullptr) {
+        const uint32_t begin = group.fibers > 0 ? group.ends[group.fibers - 1] : 0;
+        const double sum = sum_together(&group, begin, group.nonzeros);
+
+        if (lane == 0) {
+            carries[number] = sum;
+        }
     }
 }
 
@@ -179,7 +237,8 @@ cudaError_t slc_gpu_sptv_multiply(const struct slc_gpu_sptv *sptv,
                                   cudaStream_t stream)
 {
     const struct slc_gpu_fibers *fibers = sptv->fibers;
-    const uint32_t blocks = (sptv->groups.count + THREADS / SLC_WARP - 1) / (THREADS / SLC_WARP);
+    const uint32_t blocks = (sptv->groups.count + WARPS - 1) / WARPS;
+    double *const carries = sptv->groups.divides ? sptv->carries : nullptr;
     const struct slc_gpu_matrix rows = {sums, fibers->count, 1, 1, 0};
     struct sptv_view view = {fibers->begin, fibers->index, fibers->values, vector};
 
@@ -195,7 +254,7 @@ cudaError_t slc_gpu_sptv_multiply(const struct slc_gpu_sptv *sptv,
     }
     SLC_CUDA_TRY(slc_launch(
         fibers->type == SLC_F32 ? slc_sptv_groups<float> : slc_sptv_groups<double>, dim3(blocks),
-        dim3(THREADS), 0, stream, view, sptv->groups, sums, sptv->carries));
+        dim3(THREADS), WARPS * SLOTS * sizeof(double), stream, view, sptv->groups, sums, carries));
     return slc_fiber_carries(fibers, &sptv->groups, sptv->carries, 1, &rows, stream);
 }
 
@@ -277,9 +336,12 @@ cudaError_t slc_gpu_sptv_create(struct slc_gpu_sptv *sptv,
                                 const struct slc_gpu_sptv_options *options,
                                 const struct slc_gpu_machine *machine)
 {
+    const bool chosen = options->group_items > 0 && options->group_items < ITEMS;
+
     sptv->fibers = fibers;
     sptv->drop_unused = options->drop_unused;
-    SLC_CUDA_TRY(slc_fiber_groups_reserve(&sptv->groups, fibers, options->group_items, machine));
+    SLC_CUDA_TRY(slc_fiber_groups_reserve(
+        &sptv->groups, fibers, chosen ? options->group_items : (uint32_t)ITEMS, machine));
     return cudaMalloc(reinterpret_cast<void **>(&sptv->carries),
                       (sptv->groups.room + UINT64_C(1)) * sizeof(double));
 }
