@@ -3,7 +3,7 @@
  * A row has the time of one product with all data in device memory, by the clock of the device, and
  * the rate of the bytes that the product must move. The rate can be compared with the read rate of
  * the device (ceiling `read` of the benchmark). The result of every product is compared with sums
- * that one CPU thread computes in the order of the list. */
+ * that the CPU computes in the order of the list. */
 #include "tools/bench/device/device.h"
 
 #include "base/random.h"
@@ -13,6 +13,7 @@
 #include "tools/bench/rivals/cpu/coo.h"
 #include "tools/bench/rivals/gpu/lists.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -21,36 +22,57 @@ enum {
     /* Largest number of fibers per nonzero, including empty fibers, for which products over all
        fibers are measured. With more fibers, such a product would mostly read empty fibers, and
        need most of the memory and time of the benchmark. */
-    EMPTY_MOST = 16
+    EMPTY_MOST = 16,
+    /* nonzeros and fibers that a thread processes at a time */
+    NONZEROS_EACH = 1 << 16,
+    FIBERS_EACH = 1 << 12
 };
+
+/* A list and new buffers for its nonzeros in the order of the permutation of a mode. */
+struct reordering {
+    const struct slc_coo *coo;
+    unsigned mode;
+    struct slc_buffer coords, values;
+};
+
+static void reorder_range(void *context, uint64_t begin, uint64_t end, unsigned worker)
+{
+    const struct reordering *to = context;
+    const struct slc_coo *coo = to->coo;
+    const uint64_t order = coo->shape.order;
+    const uint32_t *from_coords = coo->coords.data, *places = coo->orders[to->mode].data;
+    const size_t value_bytes = slc_value_bytes(coo->type);
+    const unsigned char *from_values = coo->values.data;
+
+    (void)worker;
+    for (uint64_t i = begin; i < end; i++) {
+        memcpy((uint32_t *)to->coords.data + i * order, from_coords + places[i] * order,
+               order * sizeof(uint32_t));
+        memcpy((unsigned char *)to->values.data + i * value_bytes,
+               from_values + places[i] * value_bytes, value_bytes);
+    }
+}
 
 /* Copies the nonzeros of a list, in the order of the permutation of a mode, to new buffers, which
  * replace the buffers of the list. */
-static enum slc_status reorder(struct slc_coo *coo, unsigned mode, struct slc_error *err)
+static enum slc_status
+reorder(struct slc_coo *coo, unsigned mode, unsigned workers, struct slc_error *err)
 {
-    const uint64_t nnz = coo->shape.nnz, order = coo->shape.order;
-    const uint32_t *from_coords = coo->coords.data, *places = coo->orders[mode].data;
-    const size_t value_bytes = slc_value_bytes(coo->type);
-    const unsigned char *from_values = coo->values.data;
-    struct slc_buffer coords = SLC_BUFFER_INIT, values = SLC_BUFFER_INIT;
-    enum slc_status status = slc_buffer_create(&coords, coo->coords.bytes, SLC_PAGES_HUGE, err);
+    struct reordering to = {coo, mode, SLC_BUFFER_INIT, SLC_BUFFER_INIT};
+    enum slc_status status = slc_buffer_create(&to.coords, coo->coords.bytes, SLC_PAGES_HUGE, err);
 
-    SLC_THEN(status, slc_buffer_create(&values, coo->values.bytes, SLC_PAGES_HUGE, err));
+    SLC_THEN(status, slc_buffer_create(&to.values, coo->values.bytes, SLC_PAGES_HUGE, err));
+    SLC_THEN(status, slc_team_for(workers, coo->shape.nnz, NONZEROS_EACH, reorder_range, &to, err));
     if (status != SLC_OK) {
-        slc_buffer_destroy(&coords);
+        slc_buffer_destroy(&to.coords);
+        slc_buffer_destroy(&to.values);
         return status;
-    }
-    for (uint64_t i = 0; i < nnz; i++) {
-        memcpy((uint32_t *)coords.data + i * order, from_coords + places[i] * order,
-               order * sizeof(uint32_t));
-        memcpy((unsigned char *)values.data + i * value_bytes,
-               from_values + places[i] * value_bytes, value_bytes);
     }
     slc_buffer_destroy(&coo->coords);
     slc_buffer_destroy(&coo->values);
     slc_buffer_destroy(&coo->orders[mode]);
-    coo->coords = coords;
-    coo->values = values;
+    coo->coords = to.coords;
+    coo->values = to.values;
     return SLC_OK;
 }
 
@@ -67,7 +89,7 @@ sort_list(struct slc_coo *coo, unsigned mode, unsigned workers, struct slc_error
         const unsigned m = k == 0 ? mode : order - k - (order - k <= mode ? 1 : 0);
 
         SLC_TRY(slc_coo_permute(coo, m, workers, err));
-        SLC_TRY(reorder(coo, m, err));
+        SLC_TRY(reorder(coo, m, workers, err));
     }
     return SLC_OK;
 }
@@ -76,7 +98,9 @@ sort_list(struct slc_coo *coo, unsigned mode, unsigned workers, struct slc_error
 struct sorted {
     const struct device_fibers *request;
     const struct slc_coo *coo;
-    unsigned mode;
+    unsigned mode, workers;
+    struct slc_buffer starts; /* first nonzero of each nonempty fiber, then nnz (64 bits each) */
+    uint64_t fibers;          /* number of nonempty fibers */
     struct slc_gpu_fiber_list *list;
     bool keep_empty;
     struct slc_matrix matrix, result;
@@ -122,55 +146,122 @@ static double square(double x)
     return x * x;
 }
 
-/* Squared norms of the difference between device and CPU, and of the result of the CPU. */
+/* Finds the nonempty fibers of the list. */
+static enum slc_status find_starts(struct sorted *sorted, struct slc_error *err)
+{
+    const uint64_t nnz = sorted->coo->shape.nnz;
+    uint64_t *starts;
+
+    slc_buffer_destroy(&sorted->starts);
+    SLC_TRY(slc_buffer_create(&sorted->starts, (nnz + 1) * sizeof(uint64_t), SLC_PAGES_HUGE, err));
+    starts = sorted->starts.data;
+    sorted->fibers = 0;
+    for (uint64_t i = 0; i < nnz; i++) {
+        if (i == 0 || !same_fiber(sorted, i - 1, i)) {
+            starts[sorted->fibers++] = i;
+        }
+    }
+    starts[sorted->fibers] = nnz;
+    return SLC_OK;
+}
+
+/* Squared norms of the difference between device and CPU, and of the results of CPU and device. */
 struct distance {
-    double apart, norm;
+    double apart, cpu, device;
 };
 
-static void
-compare_row(struct distance *distance, const struct sorted *sorted, uint64_t row, double *sums)
+/* A comparison of results. The threads write separate elements of the arrays. */
+struct comparison {
+    const struct sorted *sorted;
+    struct distance *distances; /* one per range of FIBERS_EACH fibers */
+    double *sums;               /* a row of the result per thread */
+};
+
+/* Sets `sums` to the row of a fiber. */
+static void sum_fiber(const struct sorted *sorted, uint64_t fiber, double *sums)
 {
-    for (uint32_t r = 0; r < sorted->result.cols; r++) {
-        distance->apart += square(slc_matrix_get(&sorted->result, row, r) - sums[r]);
-        distance->norm += square(sums[r]);
-        sums[r] = 0;
+    const struct slc_coo *coo = sorted->coo;
+    const uint64_t *starts = sorted->starts.data;
+    const uint32_t *coords = coo->coords.data;
+
+    memset(sums, 0, sorted->matrix.cols * sizeof *sums);
+    for (uint64_t i = starts[fiber]; i < starts[fiber + 1]; i++) {
+        const uint32_t at = coords[i * coo->shape.order + sorted->mode];
+        const double value = value_at(coo, i);
+
+        for (uint32_t r = 0; r < sorted->matrix.cols; r++) {
+            sums[r] += value * slc_matrix_get(&sorted->matrix, at, r);
+        }
     }
 }
 
-/* Returns the norm of the difference between the results of the device and of the CPU, relative to
+static void compare_range(void *context, uint64_t begin, uint64_t end, unsigned worker)
+{
+    const struct comparison *comparison = context;
+    const struct sorted *sorted = comparison->sorted;
+    const uint64_t *starts = sorted->starts.data;
+    double *sums = comparison->sums + (size_t)worker * sorted->result.cols;
+    struct distance distance = {0, 0, 0};
+
+    for (uint64_t fiber = begin; fiber < end; fiber++) {
+        const uint64_t row = sorted->keep_empty ? dense_number(sorted, starts[fiber]) : fiber;
+
+        sum_fiber(sorted, fiber, sums);
+        for (uint32_t r = 0; r < sorted->result.cols; r++) {
+            const double got = slc_matrix_get(&sorted->result, row, r);
+
+            distance.apart += square(got - sums[r]);
+            distance.cpu += square(sums[r]);
+            distance.device += square(got);
+        }
+    }
+    comparison->distances[begin / FIBERS_EACH] = distance;
+}
+
+/* Returns the sum of the squares of all rows of the result. */
+static double square_all(const struct slc_matrix *result)
+{
+    double all = 0;
+
+    for (uint64_t i = 0; i < result->rows; i++) {
+        for (uint32_t r = 0; r < result->cols; r++) {
+            all += square(slc_matrix_get(result, i, r));
+        }
+    }
+    return all;
+}
+
+/* Computes the norm of the difference between the results of the device and of the CPU, relative to
  * the norm of the result of the CPU. Rows of empty fibers must be 0; their sum of squares is the
  * sum of squares of all rows minus that of the rows of nonempty fibers. */
-static double difference(const struct sorted *sorted, double *sums)
+static enum slc_status
+find_difference(const struct sorted *sorted, double *difference, struct slc_error *err)
 {
-    const struct slc_coo *coo = sorted->coo;
-    const uint32_t *coords = coo->coords.data;
-    struct distance distance = {0, 0};
-    double seen = 0, all = 0;
-    uint64_t row = 0;
+    const uint64_t ranges = sorted->fibers / FIBERS_EACH + 1;
+    struct comparison comparison = {
+        sorted, slc_calloc(ranges, sizeof *comparison.distances),
+        slc_calloc((size_t)sorted->workers * sorted->result.cols, sizeof *comparison.sums)};
+    struct distance all = {0, 0, 0};
+    enum slc_status status =
+        comparison.distances == NULL || comparison.sums == NULL
+            ? slc_fail(err, SLC_ERR_MEMORY, "no memory to compare %" PRIu64 " sums", sorted->fibers)
+            : slc_team_for(sorted->workers, sorted->fibers, FIBERS_EACH, compare_range, &comparison,
+                           err);
 
-    memset(sums, 0, sorted->result.cols * sizeof *sums);
-    for (uint64_t i = 0; i < coo->shape.nnz; i++) {
-        const uint32_t at = coords[i * coo->shape.order + sorted->mode];
+    for (uint64_t i = 0; i < ranges && status == SLC_OK; i++) {
+        all.apart += comparison.distances[i].apart;
+        all.cpu += comparison.distances[i].cpu;
+        all.device += comparison.distances[i].device;
+    }
+    if (status == SLC_OK && sorted->keep_empty) {
+        const double rows = square_all(&sorted->result);
 
-        for (uint32_t r = 0; r < sorted->result.cols; r++) {
-            sums[r] += value_at(coo, i) * slc_matrix_get(&sorted->matrix, at, r);
-        }
-        if (i + 1 < coo->shape.nnz && same_fiber(sorted, i, i + 1)) {
-            continue;
-        }
-        row = sorted->keep_empty ? dense_number(sorted, i) : row;
-        for (uint32_t r = 0; r < sorted->result.cols; r++) {
-            seen += square(slc_matrix_get(&sorted->result, row, r));
-        }
-        compare_row(&distance, sorted, row++, sums);
+        all.apart += fabs(rows - all.device) > 1e-9 * rows ? rows - all.device : 0;
     }
-    for (uint64_t i = 0; i < sorted->result.rows; i++) {
-        for (uint32_t r = 0; r < sorted->result.cols; r++) {
-            all += square(slc_matrix_get(&sorted->result, i, r));
-        }
-    }
-    distance.apart += fabs(all - seen) > 1e-9 * all ? all - seen : 0;
-    return distance.norm > 0 ? sqrt(distance.apart / distance.norm) : sqrt(distance.apart);
+    slc_free(comparison.distances);
+    slc_free(comparison.sums);
+    *difference = all.cpu > 0 ? sqrt(all.apart / all.cpu) : sqrt(all.apart);
+    return status;
 }
 
 static enum slc_status fill_matrix(struct slc_matrix *matrix,
@@ -211,14 +302,17 @@ static enum slc_status measure_product(struct sorted *sorted,
                                             sorted->request->repeats};
     struct bench_samples samples = {.count = sorted->request->repeats};
     struct slc_error refused = SLC_ERROR_INIT;
-    double *sums = slc_calloc(sorted->matrix.cols, sizeof *sums);
     json_t *row = add_row(sorted, name);
     uint64_t bytes = 0;
+    double difference = 0;
     enum slc_status status =
-        sums == NULL
-            ? slc_fail(err, SLC_ERR_MEMORY, "no memory for the sums of a row")
-            : slc_gpu_fiber_list_multiply(sorted->list, &run, samples.seconds, &bytes, &refused);
+        slc_gpu_fiber_list_multiply(sorted->list, &run, samples.seconds, &bytes, &refused);
 
+    if (status == SLC_ERR_UNSUPPORTED) {
+        slc_json_set_text(row, "note", refused.message);
+        return SLC_OK;
+    }
+    SLC_THEN(status, find_difference(sorted, &difference, &refused));
     if (status == SLC_OK) {
         const struct bench_times times = bench_samples_summary(&samples);
 
@@ -227,14 +321,10 @@ static enum slc_status measure_product(struct sorted *sorted,
         slc_json_set_count(row, "moved_bytes", bytes);
         bench_set_real(row, "gb_per_s", (double)bytes / times.median * 1e-9);
         bench_set_real(row, "gnnz_per_s", (double)sorted->coo->shape.nnz / times.median * 1e-9);
-        bench_set_real(row, "differs", difference(sorted, sums));
-    } else if (status == SLC_ERR_UNSUPPORTED) {
-        slc_json_set_text(row, "note", refused.message);
-        status = SLC_OK;
-    } else if (sums != NULL && err != NULL) {
+        bench_set_real(row, "differs", difference);
+    } else if (err != NULL) {
         *err = refused;
     }
-    slc_free(sums);
     return status;
 }
 
@@ -321,8 +411,9 @@ static enum slc_status measure_empty(struct sorted *sorted, struct slc_error *er
 static enum slc_status measure_mode(struct sorted *sorted, struct slc_error *err)
 {
     const struct device_fibers *request = sorted->request;
-    enum slc_status status = make_list(sorted, false, err);
+    enum slc_status status = find_starts(sorted, err);
 
+    SLC_THEN(status, make_list(sorted, false, err));
     if (status == SLC_OK && request->vector) {
         status = measure_products(sorted, SLC_F64, 1, SLC_GPU_PRODUCT_SPTV,
                                   SLC_GPU_PRODUCT_TTM_FIBERS, err);
@@ -343,7 +434,7 @@ device_fibers_measure(const struct device_fibers *measured, json_t *rows, struct
     const unsigned workers = measured->session.threads > 0 ? (unsigned)measured->session.threads
                                                            : slc_team_default_workers();
     struct slc_coo coo = {.type = measured->precision};
-    struct sorted sorted = {.request = measured, .coo = &coo, .rows = rows};
+    struct sorted sorted = {.request = measured, .coo = &coo, .workers = workers, .rows = rows};
     enum slc_status status =
         device_list_load(measured->path, &measured->session, measured->precision, &coo, err);
 
@@ -355,6 +446,7 @@ device_fibers_measure(const struct device_fibers *measured, json_t *rows, struct
         status = sort_list(&coo, m, workers, err);
         SLC_THEN(status, measure_mode(&sorted, err));
     }
+    slc_buffer_destroy(&sorted.starts);
     slc_coo_destroy(&coo);
     return status;
 }

@@ -257,6 +257,11 @@ static enum slc_status cusparse_multiply(struct slc_cusparse *cusparse, struct s
 
 /* ---- products */
 
+enum { MOST_PRODUCTS = 16 /* largest number of products in a sample */ };
+/* Least time of a sample if MOST_PRODUCTS suffice. The clock of a stream also counts the time from
+ * an event to the first kernel, several microseconds, and short kernels take less than 100. */
+static const double sample_seconds = 1e-3;
+
 struct slc_gpu_fiber_list {
     int ordinal;
     struct slc_gpu_machine machine;
@@ -420,6 +425,12 @@ static enum slc_status move(const struct slc_gpu_matrix *device,
     if (bytes == 0) {
         return SLC_OK;
     }
+    if (device->pitch == host->pitch) {
+        SLC_GPU_TRY(to_device ? slc_staged_to_device(device->data, host->buffer.data, bytes, stream)
+                              : slc_staged_to_host(host->buffer.data, device->data, bytes, stream),
+                    err);
+        return SLC_OK;
+    }
     SLC_TRY(slc_buffer_create(&packed, bytes, SLC_PAGES_HUGE, err));
     if (to_device) {
         repack(packed.data, device->pitch * element, host->buffer.data, host->pitch * element,
@@ -512,20 +523,32 @@ enqueue(struct slc_gpu_fiber_list *list, struct product *product, struct slc_err
     return SLC_OK;
 }
 
-static enum slc_status time_one(struct slc_gpu_fiber_list *list,
-                                struct product *product,
-                                double *seconds,
-                                struct slc_error *err)
+/* Sets *seconds to the mean time of `count` products in a row. */
+static enum slc_status time_products(struct slc_gpu_fiber_list *list,
+                                     struct product *product,
+                                     unsigned count,
+                                     double *seconds,
+                                     struct slc_error *err)
 {
     float milliseconds = 0;
 
     SLC_GPU_TRY(cudaEventRecord(list->begin, list->stream), err);
-    SLC_TRY(enqueue(list, product, err));
+    for (unsigned i = 0; i < count; i++) {
+        SLC_TRY(enqueue(list, product, err));
+    }
     SLC_GPU_TRY(cudaEventRecord(list->end, list->stream), err);
     SLC_GPU_TRY(cudaEventSynchronize(list->end), err);
     SLC_GPU_TRY(cudaEventElapsedTime(&milliseconds, list->begin, list->end), err);
-    *seconds = static_cast<double>(milliseconds) * 1e-3;
+    *seconds = static_cast<double>(milliseconds) * 1e-3 / count;
     return SLC_OK;
+}
+
+/* Returns the number of products whose total time is a sample. */
+static unsigned products_per_sample(double seconds)
+{
+    return seconds * MOST_PRODUCTS <= sample_seconds ? (unsigned)MOST_PRODUCTS
+           : seconds < sample_seconds ? static_cast<unsigned>(sample_seconds / seconds)
+                                      : 1;
 }
 
 static enum slc_status check(const struct slc_gpu_fiber_list *list,
@@ -568,12 +591,17 @@ static enum slc_status multiply(struct slc_gpu_fiber_list *list,
                                 double *seconds,
                                 struct slc_error *err)
 {
-    double untimed;
+    double untimed = 0;
 
     SLC_TRY(prepare(list, product, run, err));
-    SLC_TRY(time_one(list, product, &untimed, err));
+    /* The first product also loads the code of the kernels. */
+    for (unsigned i = 0; i < 2; i++) {
+        SLC_TRY(time_products(list, product, 1, &untimed, err));
+    }
+    const unsigned count = products_per_sample(untimed);
+
     for (unsigned i = 0; i < run->repeats; i++) {
-        SLC_TRY(time_one(list, product, &seconds[i], err));
+        SLC_TRY(time_products(list, product, count, &seconds[i], err));
     }
     return move(&product->rows, run->rows, false, list->stream, err);
 }

@@ -137,13 +137,15 @@ struct slc_gpu_product_run {
     enum slc_gpu_fiber_product product;
     const struct slc_matrix *matrix; /* matrix or vector with a row for each index of the mode */
     struct slc_matrix *rows;         /* result with a row for each fiber, in f64; overwritten */
-    unsigned repeats;                /* number of timed products, after one untimed product */
+    unsigned repeats;                /* number of samples, after two untimed products */
 };
 
-/* Computes and times a product. Sets seconds[i] to the time of repetition i by the clock of the
- * device, and *bytes to the bytes that a product must move: the arrays of fibers, the matrix and
- * the rows, each counted once. Errors: SLC_ERR_USAGE for matrices with a wrong shape or type;
- * SLC_ERR_UNSUPPORTED if cuSPARSE cannot be opened; SLC_ERR_MEMORY; SLC_ERR_SYSTEM. */
+/* Computes and times a product. Sets seconds[i] to the time of one product in sample i by the clock
+ * of the device; a sample of a short product is the mean of up to 16 products in a row, so that the
+ * time of launches does not count. Sets *bytes to the bytes that a product must move: the arrays of
+ * fibers, the matrix and the rows, each counted once. Errors: SLC_ERR_USAGE for matrices with a
+ * wrong shape or type; SLC_ERR_UNSUPPORTED if cuSPARSE cannot be opened; SLC_ERR_MEMORY;
+ * SLC_ERR_SYSTEM. */
 enum slc_status slc_gpu_fiber_list_multiply(struct slc_gpu_fiber_list *list,
                                             const struct slc_gpu_product_run *run,
                                             double *seconds,
