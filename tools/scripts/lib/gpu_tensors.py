@@ -28,6 +28,10 @@ TENSORS = {
     "fibers": ("2000x1500x5000", 30e6, "uniform"),
     "hollow": ("6000x20000x300000", 20e6, "uniform"),
 }
+# Tensors of kernels that are bound by the bandwidth of the memory. Their fibers must exceed the cache
+# of the device several times, so --scale does not reduce them, unless it is below WHOLE_SCALE.
+WHOLE = ("fibers", "hollow")
+WHOLE_SCALE = 0.1
 SIX = ("short", "skewed", "four", "long", "shuffled", "five")
 MOST_NNZ = 120e6
 # Rate of `sluice generate`, in nonzeros per second, that the sizes above need. On a slower machine,
@@ -97,7 +101,8 @@ class Tensors:
 
     def nonzeros(self, name, share):
         slower = min(1.0, self.generated_per_second / GENERATED_PER_SECOND)
-        nnz = min(TENSORS[name][1] * share * self.runner.scale * slower, MOST_NNZ)
+        scale = 1.0 if name in WHOLE and self.runner.scale >= WHOLE_SCALE else self.runner.scale
+        nnz = min(TENSORS[name][1] * share * scale * slower, MOST_NNZ)
         # A codec needs at most 16 bytes per nonzero, and half of the space is for other stores. At
         # most a quarter of the cells have a nonzero.
         places = math.prod(int(d) for d in self.shape(name).split("x"))
