@@ -123,9 +123,9 @@ uint64_t slc_gpu_sptv_bytes(const struct slc_gpu_sptv *sptv, uint64_t length);
  *
  * This is the product of cpu/fiber/ttm.h. There are two kernels:
  *
- *   fibers    Threads, each with its own columns, process a group (above). They sum the
- *             rows of each fiber in registers and store the sum once, without atomics.
- *             Sums have the same bits in every run.
+ *   fibers    Threads, each with its own columns, process a group (above), four nonzeros
+ *             at a time. They sum the rows of each fiber in registers and store the sum
+ *             once, without atomics. Sums have the same bits in every run.
  *   nonzeros  Every nonzero is added atomically to the row of its fiber.
  *
  * The kernels divide the work by fibers and by nonzeros, as [XPLAT] does, but they are not the

@@ -1,6 +1,7 @@
 /* Implements tensor times matrix from fibers (products.h). */
 #include "tools/bench/rivals/gpu/products.h"
 
+#include "gpu/decode/decode_bits.h"
 #include "gpu/product/pack.h"
 #include "tools/bench/rivals/gpu/baseline.h"
 
@@ -10,7 +11,8 @@ enum {
     THREADS = 256,
     /* The compiler must leave enough registers for this number of blocks per multiprocessor.
        Without this bound, nvcc 13 assumes more blocks and spills registers. */
-    BLOCKS = 4
+    BLOCKS = 4,
+    BATCH = 4 /* nonzeros whose rows a thread loads at the same time */
 };
 
 const char *slc_gpu_ttm_form_name(enum slc_gpu_ttm_form form)
@@ -20,35 +22,37 @@ const char *slc_gpu_ttm_form_name(enum slc_gpu_ttm_form form)
     return static_cast<unsigned>(form) < SLC_GPU_TTM_FORMS ? names[form] : "?";
 }
 
-/* Sets sum to the sum of value times matrix row over the nonzeros [begin, end), in the columns of
- * this thread, which start at `column`. */
-template <typename Element>
-__device__ static inline void sum_nonzeros(const struct slc_gpu_fibers *fibers,
-                                           const struct slc_gpu_matrix *matrix,
-                                           uint32_t begin,
-                                           uint32_t end,
-                                           uint32_t column,
-                                           double *sum)
+/* The nonzeros of a batch. */
+struct ttm_batch {
+    uint32_t index[BATCH];
+    double value[BATCH];
+};
+
+/* Loads the nonzeros from `at`. After `last`, the last nonzero of the group, repeats this nonzero.
+ */
+__device__ static inline void
+load_batch(const struct slc_gpu_fibers *fibers, uint32_t at, uint32_t last, struct ttm_batch *batch)
 {
-    const Element *columns = static_cast<const Element *>(matrix->data) + column;
+    SLC_UNROLL
+    for (int b = 0; b < BATCH; b++) {
+        const uint32_t i = slc_least(at + b, last);
 
-    for (int k = 0; k < slc_pack<Element>::COUNT; k++) {
-        sum[k] = 0;
-    }
-    for (uint32_t i = begin; i < end; i++) {
-        const double value = slc_baseline_value(fibers->type, fibers->values, i);
-        const slc_pack<Element> row = *reinterpret_cast<const slc_pack<Element> *>(
-            columns + static_cast<uint64_t>(fibers->index[i]) * matrix->pitch);
-
-        for (int k = 0; k < slc_pack<Element>::COUNT; k++) {
-            sum[k] += value * static_cast<double>(row[k]);
-        }
+        batch->index[b] = fibers->index[i];
+        batch->value[b] = slc_baseline_value(fibers->type, fibers->values, i);
     }
 }
 
+/* Stores columns of a row. `wide`: the row starts at a multiple of 16 bytes. */
 template <int count>
-__device__ static inline void store(double *row, uint32_t column, uint32_t cols, const double *sum)
+__device__ static inline void
+store(double *row, uint32_t column, uint32_t cols, bool wide, const double *sum)
 {
+    if (wide && column + count <= cols) {
+        for (int k = 0; k < count; k += 2) {
+            __stcs(reinterpret_cast<double2 *>(row + column + k), make_double2(sum[k], sum[k + 1]));
+        }
+        return;
+    }
     for (int k = 0; k < count; k++) {
         if (column + static_cast<uint32_t>(k) < cols) {
             row[column + static_cast<uint32_t>(k)] = sum[k];
@@ -56,8 +60,92 @@ __device__ static inline void store(double *row, uint32_t column, uint32_t cols,
     }
 }
 
+/* The fiber to which a thread adds. */
+template <typename Element> struct ttm_fiber {
+    uint32_t number, end; /* number of the fiber, and its end */
+    uint32_t next_end;    /* end of the next fiber, loaded in advance */
+    double sum[slc_pack<Element>::COUNT];
+};
+
+/* Stores the sum of a fiber, and begins the next fiber. */
+template <typename Element>
+__device__ static inline void end_fiber(const struct slc_gpu_fibers *fibers,
+                                        const struct slc_gpu_matrix *rows,
+                                        uint32_t column,
+                                        struct ttm_fiber<Element> *fiber)
+{
+    enum { COUNT = slc_pack<Element>::COUNT };
+
+    store<COUNT>(static_cast<double *>(rows->data) +
+                     static_cast<uint64_t>(fiber->number) * rows->pitch,
+                 column, rows->cols, rows->pitch % 2 == 0, fiber->sum);
+    fiber->number++;
+    fiber->end = fiber->next_end;
+    fiber->next_end = fibers->begin[slc_least(fiber->number + 2, (uint32_t)fibers->count)];
+    for (int k = 0; k < COUNT; k++) {
+        fiber->sum[k] = 0;
+    }
+}
+
+/* Computes the columns of a thread, which start at `column`, for a group. The nonzeros and rows of
+ * a batch are loaded before the fiber ends are known, and the nonzeros of the next batch while the
+ * rows of a batch are loaded. */
+template <typename Element>
+__device__ static inline void multiply_group(const struct slc_gpu_fibers *fibers,
+                                             const struct slc_gpu_matrix *matrix,
+                                             const struct slc_gpu_matrix *rows,
+                                             const struct slc_fiber_cut *cuts,
+                                             uint32_t column,
+                                             double *carry)
+{
+    enum { COUNT = slc_pack<Element>::COUNT };
+    const struct slc_fiber_cut first = cuts[0], last = cuts[1];
+    const Element *columns = static_cast<const Element *>(matrix->data) + column;
+    const uint32_t count = static_cast<uint32_t>(fibers->count);
+    struct ttm_fiber<Element> fiber = {
+        first.fiber, fibers->begin[slc_least(first.fiber + 1, count)],
+            fibers->begin[slc_least(first.fiber + 2, count)],
+        {
+        }
+    };
+    struct ttm_batch batch, next;
+
+    if (first.nonzero < last.nonzero) {
+        load_batch(fibers, first.nonzero, last.nonzero - 1, &next);
+    }
+    SLC_ROLL
+    for (uint32_t at = first.nonzero; at < last.nonzero; at += BATCH) {
+        slc_pack<Element> row[BATCH];
+
+        batch = next;
+        SLC_UNROLL
+        for (int b = 0; b < BATCH; b++) {
+            row[b] = *reinterpret_cast<const slc_pack<Element> *>(
+                columns + static_cast<uint64_t>(batch.index[b]) * matrix->pitch);
+        }
+        load_batch(fibers, at + BATCH, last.nonzero - 1, &next);
+        SLC_UNROLL
+        for (int b = 0; b < BATCH; b++) {
+            SLC_ROLL
+            while (fiber.number < last.fiber && fiber.end == at + b) {
+                end_fiber(fibers, rows, column, &fiber);
+            }
+            for (int k = 0; k < COUNT && at + b < last.nonzero; k++) {
+                fiber.sum[k] += batch.value[b] * static_cast<double>(row[b][k]);
+            }
+        }
+    }
+    SLC_ROLL
+    while (fiber.number < last.fiber) {
+        end_fiber(fibers, rows, column, &fiber);
+    }
+    if (carry != nullptr) {
+        store<COUNT>(carry, column, rows->cols, false, fiber.sum);
+    }
+}
+
 /* The kernel "fibers": each vector of threads (x) processes a group. A thread has 16 bytes of each
- * row. */
+ * row. `carries` is NULL if no fiber is divided. */
 template <typename Element>
 __global__ static void __launch_bounds__(THREADS, BLOCKS)
     slc_ttm_groups(const struct slc_gpu_fibers fibers,
@@ -73,22 +161,10 @@ __global__ static void __launch_bounds__(THREADS, BLOCKS)
     if (group >= groups.count) {
         return;
     }
-    const struct slc_fiber_cut first = groups.cuts[group], last = groups.cuts[group + 1];
-
     for (uint32_t c = threadIdx.x * COUNT; c < matrix.cols; c += blockDim.x * COUNT) {
-        uint32_t at = first.nonzero;
-        double sum[COUNT];
-
-        for (uint32_t f = first.fiber; f < last.fiber; f++) {
-            const uint32_t end = fibers.begin[f + 1];
-
-            sum_nonzeros<Element>(&fibers, &matrix, at, end, c, sum);
-            store<COUNT>(static_cast<double *>(rows.data) + static_cast<uint64_t>(f) * rows.pitch,
-                         c, matrix.cols, sum);
-            at = end;
-        }
-        sum_nonzeros<Element>(&fibers, &matrix, at, last.nonzero, c, sum);
-        store<COUNT>(carries + static_cast<uint64_t>(group) * carry_pitch, c, matrix.cols, sum);
+        multiply_group<Element>(
+            &fibers, &matrix, &rows, groups.cuts + group, c,
+            carries == nullptr ? nullptr : carries + static_cast<uint64_t>(group) * carry_pitch);
     }
 }
 
@@ -126,8 +202,10 @@ static cudaError_t multiply_fibers(const struct slc_gpu_ttm *ttm,
     const dim3 block = slc_baseline_block(packs);
     const dim3 grid((ttm->groups.count + block.y - 1) / block.y);
 
+    double *const carries = ttm->groups.divides ? ttm->carries : nullptr;
+
     SLC_CUDA_TRY(slc_launch(slc_ttm_groups<Element>, grid, block, 0, stream, *ttm->fibers,
-                            ttm->groups, *matrix, *rows, ttm->carries, ttm->carry_pitch));
+                            ttm->groups, *matrix, *rows, carries, ttm->carry_pitch));
     return slc_fiber_carries(ttm->fibers, &ttm->groups, ttm->carries, ttm->carry_pitch, rows,
                              stream);
 }
