@@ -9,6 +9,9 @@
 enum {
     THREADS = 128,
     WARPS = THREADS / SLC_WARP,
+    /* The compiler must leave enough registers for this number of blocks per multiprocessor, which
+       is the largest one without spilled registers. */
+    BLOCKS = 9,
     WINDOWS = 8, /* largest number of windows of 32 nonzeros in a group */
     END_WINDOWS = 4,
     END_ROUND = END_WINDOWS * SLC_WARP,           /* fiber ends loaded at the same time */
@@ -83,12 +86,12 @@ __device__ static inline void stage(const struct sptv_view *view, const struct s
     }
     load_ends(view, group, 0, ends);
     __syncwarp();
+    store_ends(group, 0, ends);
     SLC_UNROLL
     for (int w = 0; w < windows; w++) {
         element[w] = view->vector[index[w]];
     }
     __syncwarp();
-    store_ends(group, 0, ends);
     SLC_UNROLL
     for (int w = 0; w < windows; w++) {
         group->products[w * SLC_WARP + lane] = static_cast<double>(value[w]) * element[w];
@@ -168,7 +171,7 @@ store_zeros(const struct sptv_group *group, uint32_t number, double *sums, doubl
 
 /* Each warp processes a group. `carries` is NULL if no fiber is divided. */
 template <typename Value>
-__global__ static void __launch_bounds__(THREADS)
+__global__ static void __launch_bounds__(THREADS, BLOCKS)
     slc_sptv_groups(const struct sptv_view view,
                     const struct slc_fiber_groups groups,
                     double *sums,

@@ -11,7 +11,7 @@ enum {
     THREADS = 256,
     /* The compiler must leave enough registers for this number of blocks per multiprocessor.
        Without this bound, nvcc 13 assumes more blocks and spills registers. */
-    BLOCKS = 4,
+    BLOCKS = 3,
     BATCH = 4 /* nonzeros whose rows a thread loads at the same time */
 };
 
