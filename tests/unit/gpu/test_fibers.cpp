@@ -81,14 +81,19 @@ static void check_sptv(const host_list &list,
     std::vector<uint32_t> begin(fibers.count + 1);
     SLC_MUST(slc_staged_to_host(begin.data(), fibers.begin, begin.size() * 4, device.stream));
     CU_ASSERT(slc_gpu_sptv_bytes(&sptv, list.dims[mode]) > 0);
+    uint32_t longest = 0;
     for (uint64_t f = 0; f < fibers.count; f++) {
         const bool empty = begin[f] == begin[f + 1];
+        longest = std::max(longest, begin[f + 1] - begin[f]);
 
         wrong += got[f] != (empty || nonempty == oracle.count ? 0 : want[nonempty]);
         nonempty += !empty;
     }
     CU_ASSERT_EQUAL(wrong, 0);
     CU_ASSERT_EQUAL(nonempty, oracle.count);
+    /* A fiber of twice the largest group is divided, a short one never. */
+    CU_ASSERT(longest > SLC_FIBER_WHOLE || !sptv.groups.divides);
+    CU_ASSERT(longest < 512 || sptv.groups.divides);
     slc_gpu_sptv_destroy(&sptv);
     slc_gpu_fibers_destroy(&fibers);
 }
@@ -109,6 +114,12 @@ static void test_sptv(void)
         check_sptv(fibers_list({40, 1, 30, 2}, 500 / share, 1, seed), 1, options, true, seed);
         seed++;
     }
+    /* Several fibers of more than 32 nonzeros in a group, and no fiber that is divided. */
+    host_list several = random_list({4, 1, 400}, 220, 3), apart = random_list({90, 9, 7}, 900, 4);
+    sort_fibers(&several, 2);
+    sort_fibers(&apart, 2);
+    check_sptv(several, 2, {false, 0}, false, seed);
+    check_sptv(apart, 2, {false, 0}, false, seed);
 }
 
 static void test_sptv_edges(void)
