@@ -70,9 +70,9 @@ bool slc_passes_parse(const char *name, enum slc_passes *passes);
 struct slc_plan_row_request {
     bool nonzeros;         /* false: no solver needs the nonzeros of rows; the rest is ignored */
     uint64_t sums, memory; /* numbers per row, as the solver declares them (base/row_solver.h) */
-    /* Expected traversals of a row per update, and whether the update of the last mode ends with one
-     * more traversal for measures. Used only to forecast the bytes that are read again for rows that
-     * exceed the ring. */
+    /* Expected traversals of a row per update, and whether the update of the last mode ends with
+     * one more traversal for measures. Used only to forecast the bytes that are read again for rows
+     * that exceed the ring. */
     uint32_t traversals;
     bool measures;
 };
