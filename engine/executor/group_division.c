@@ -84,6 +84,42 @@ static enum slc_status create_items(const struct slc_reader *reader,
     return SLC_OK;
 }
 
+/* Assigns the items to devices. The caller frees the arrays of `items`, also after an error. */
+static enum slc_status assign_items(const struct slc_reader *reader,
+                                    enum slc_split split,
+                                    unsigned devices,
+                                    struct items *items,
+                                    struct slc_error *err)
+{
+    uint64_t loads[SLC_MAX_DEVICES];
+
+    SLC_TRY(create_items(reader, split, items, err));
+    return items->partitions ? slc_assign_largest_first(items->nnz, items->count, devices,
+                                                        items->device, loads, err)
+                             : slc_assign_equal_shares(items->nnz, items->count, devices,
+                                                       items->device, loads, err);
+}
+
+enum slc_status slc_group_owners(const struct slc_reader *reader,
+                                 enum slc_split split,
+                                 unsigned devices,
+                                 uint32_t *owner,
+                                 struct slc_error *err)
+{
+    struct items items = {0};
+    const enum slc_status status = assign_items(reader, split, devices, &items, err);
+
+    for (uint64_t b = 0; status == SLC_OK && b < slc_reader_info(reader)->block_count; b++) {
+        struct slc_block_entry entry;
+
+        slc_reader_entry(reader, b, &entry);
+        owner[b] = items.device[item_of(&items, &entry, b)];
+    }
+    slc_free(items.nnz);
+    slc_free(items.device);
+    return status;
+}
+
 /* Sets the owner of each block, and the nonzeros and bytes of each device. */
 static void set_owners(const struct slc_reader *reader,
                        const struct items *items,
@@ -242,14 +278,7 @@ static enum slc_status divide_layout(const struct slc_reader *reader,
                                      struct slc_group_division *division,
                                      struct slc_error *err)
 {
-    uint64_t loads[SLC_MAX_DEVICES];
-
-    SLC_TRY(create_items(reader, split, items, err));
-    SLC_TRY(items->partitions
-                ? slc_assign_largest_first(items->nnz, items->count, division->devices,
-                                           items->device, loads, err)
-                : slc_assign_equal_shares(items->nnz, items->count, division->devices,
-                                          items->device, loads, err));
+    SLC_TRY(assign_items(reader, split, division->devices, items, err));
     division->owner = slc_calloc(division->block_count, sizeof *division->owner);
     division->order = slc_calloc(division->block_count, sizeof *division->order);
     SLC_TRY(slc_check_memory(division->owner != NULL && division->order != NULL, err,

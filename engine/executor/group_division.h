@@ -49,6 +49,14 @@ enum slc_status slc_group_division_create(const struct slc_reader *reader,
                                           struct slc_error *err) SLC_NODISCARD;
 void slc_group_division_destroy(struct slc_group_division *division);
 
+/* For plans. Sets owner[b] to the device that owns block b in a division. Errors:
+ * SLC_ERR_MEMORY. */
+enum slc_status slc_group_owners(const struct slc_reader *reader,
+                                 enum slc_split split,
+                                 unsigned devices,
+                                 uint32_t *owner,
+                                 struct slc_error *err) SLC_NODISCARD;
+
 /* For plans. Return upper bounds on the number of units, and on the bytes that
  * slc_group_division_create allocates, including its working memory. */
 uint64_t slc_group_units_max(const struct slc_reader *reader,

@@ -151,10 +151,12 @@ void slc_plan_cache(const struct slc_layouts *layouts, struct slc_plan *plan, ui
 
 void slc_plan_residents(const struct slc_layouts *layouts,
                         struct slc_plan *plan,
+                        uint32_t *const *owners,
                         uint64_t available)
 {
     struct slc_plan_gpu *gpu = &plan->gpu;
-    const uint64_t count = slc_max_u64(plan->request.gpu_count, 1);
+    uint64_t bytes[SLC_MAX_DEVICES] = {0}, expanded[SLC_MAX_DEVICES] = {0};
+    uint64_t tiles[SLC_MAX_DEVICES] = {0};
 
     divide_memory(layouts, plan, ON_DEVICE, available);
     gpu->kept_bytes = 0;
@@ -165,21 +167,23 @@ void slc_plan_residents(const struct slc_layouts *layouts,
         const struct slc_layout_info *info = slc_reader_info(layouts->reader[l]);
 
         for (uint64_t b = 0; b < info->block_count; b++) {
+            const uint32_t owner = owners[l] != NULL ? owners[l][b] : 0;
             struct slc_block_entry entry;
 
             if (slc_plan_keeps(plan->layouts[l].resident_blocks, info->block_count, b)) {
                 slc_reader_entry(layouts->reader[l], b, &entry);
-                gpu->kept_bytes += device_bytes(info, &entry);
-                gpu->kept_expanded_bytes =
-                    slc_plan_plus(gpu->kept_expanded_bytes, unknown_bytes(info, &entry));
-                gpu->kept_tiles += entry.tile_count;
+                bytes[owner] += device_bytes(info, &entry);
+                expanded[owner] = slc_plan_plus(expanded[owner], unknown_bytes(info, &entry));
+                tiles[owner] += entry.tile_count;
                 gpu->kept_blocks++;
             }
         }
     }
-    /* Every device reserves an equal part of the bytes counted above. If a device owns more
-     * resident blocks than fit, some of them are read in every pass. */
-    gpu->kept_bytes = in_lines(slc_div_up_u64(gpu->kept_bytes, count));
-    gpu->kept_expanded_bytes = in_lines(slc_div_up_u64(gpu->kept_expanded_bytes, count));
-    gpu->kept_tiles = (uint32_t)slc_div_up_u64(gpu->kept_tiles, count);
+    /* All GPUs reserve the same memory, so that each has space for all resident blocks that it
+     * owns. */
+    for (unsigned d = 0; d < SLC_MAX_DEVICES; d++) {
+        gpu->kept_bytes = slc_max_u64(gpu->kept_bytes, bytes[d]);
+        gpu->kept_expanded_bytes = slc_max_u64(gpu->kept_expanded_bytes, expanded[d]);
+        gpu->kept_tiles = (uint32_t)slc_max_u64(gpu->kept_tiles, slc_min_u64(tiles[d], UINT32_MAX));
+    }
 }

@@ -9,11 +9,14 @@
 #include "engine/planning/planning_impl.h"
 
 #include "base/memory/checked.h"
+#include "base/memory/memory.h"
 #include "engine/executor/gpu_executor.h"
 #include "engine/executor/gpu_group.h"
+#include "engine/executor/group_division.h"
 #include "storage/codec/describe.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 /* Copies of at least 16 MiB reach the full rate of the bus between host and GPU. Published
@@ -152,8 +155,19 @@ static uint64_t hybrid_bytes(const struct slc_layouts *layouts, const struct slc
     return hybrid->kind == SLC_HYBRID_NONE || fraction == 1 ? UINT64_MAX : bytes;
 }
 
+/* Returns the smaller memory of each GPU for resident blocks, if these blocks need `excess` bytes
+ * too many with `available` bytes per GPU. A GPU may own more than the mean of all GPUs. */
+static uint64_t less_available(const struct slc_plan *plan, uint64_t available, uint64_t excess)
+{
+    const double kept = (double)slc_max_u64(plan->gpu.kept_bytes, available);
+
+    return available -
+           slc_min_u64((uint64_t)ceil((double)excess * ((double)available / kept)), available);
+}
+
 /* Keeps blocks resident in all remaining memory. */
-static void keep_residents(const struct slc_layouts *layouts, struct slc_plan *plan)
+static void
+keep_residents(const struct slc_layouts *layouts, struct slc_plan *plan, uint32_t *const *owners)
 {
     struct slc_plan_gpu *gpu = &plan->gpu;
     const uint64_t count = slc_max_u64(plan->request.gpu_count, 1);
@@ -161,7 +175,7 @@ static void keep_residents(const struct slc_layouts *layouts, struct slc_plan *p
         slc_min_u64(gpu->budget_bytes - device_bytes(layouts, plan), hybrid_bytes(layouts, plan));
 
     for (unsigned i = 0; i < CORRECTIONS; i++) {
-        slc_plan_residents(layouts, plan, slc_plan_times(available, count));
+        slc_plan_residents(layouts, plan, owners, slc_plan_times(available, count));
         uint64_t unknown = gpu->kept_expanded_bytes;
         gpu->kept_expanded_bytes = 0;
         uint64_t used = device_bytes(layouts, plan);
@@ -169,9 +183,37 @@ static void keep_residents(const struct slc_layouts *layouts, struct slc_plan *p
             reserve_expansion(layouts, plan, unknown);
             return;
         }
-        available -= slc_min_u64(used - gpu->budget_bytes, available);
+        available = less_available(plan, available, used - gpu->budget_bytes);
     }
-    slc_plan_residents(layouts, plan, 0);
+    slc_plan_residents(layouts, plan, owners, 0);
+}
+
+/* Does the same as keep_residents, after finding the owners of all blocks. */
+static enum slc_status keep_owned_residents(const struct slc_layouts *layouts,
+                                            struct slc_plan *plan,
+                                            struct slc_error *err)
+{
+    const struct slc_plan_request *request = &plan->request;
+    uint32_t *owners[SLC_MAX_LAYOUTS] = {NULL};
+    enum slc_status status = SLC_OK;
+
+    for (unsigned l = 0; l < plan->layout_count && request->gpu_count > 1 && status == SLC_OK;
+         l++) {
+        if (plan->layouts[l].passes > 0) {
+            owners[l] =
+                slc_calloc(slc_reader_info(layouts->reader[l])->block_count, sizeof *owners[l]);
+            status = slc_check_memory(owners[l] != NULL, err, "to divide the blocks of a layout");
+            SLC_THEN(status, slc_group_owners(layouts->reader[l], request->split,
+                                              request->gpu_count, owners[l], err));
+        }
+    }
+    if (status == SLC_OK) {
+        keep_residents(layouts, plan, owners);
+    }
+    for (unsigned l = 0; l < SLC_MAX_LAYOUTS; l++) {
+        slc_free(owners[l]);
+    }
+    return status;
 }
 
 static enum slc_status fail_gpu(const struct slc_plan *plan, struct slc_error *err)
@@ -253,7 +295,7 @@ slc_plan_gpu_make(const struct slc_layouts *layouts, struct slc_plan *plan, stru
     uint64_t slots = device_bytes(layouts, plan);
     gpu->slots_bytes = slots - gpu->minimum_bytes;
     if (plan->request.cache) {
-        keep_residents(layouts, plan);
+        SLC_TRY(keep_owned_residents(layouts, plan, err));
     }
     gpu->total_bytes = device_bytes(layouts, plan);
     gpu->resident_bytes = gpu->total_bytes - slots;

@@ -75,10 +75,13 @@ double slc_plan_rows_cost(const struct slc_plan *plan);
 /* Returns the padded bytes of all blocks of a layout. */
 uint64_t slc_plan_store_bytes(const struct slc_reader *reader);
 
-/* Keeps as many blocks of the plan's layouts resident in GPU memory as fit in `available`, and sets
- * the additional bytes that these blocks need if their values expand. */
+/* Keeps as many blocks of the plan's layouts resident in the memory of all GPUs as fit in
+ * `available`, and sets the memory that the GPU with the most resident blocks needs, also for the
+ * case that values expand. owners[l][b] is the GPU that owns block b of layout l; owners[l] is NULL
+ * if there is one GPU. */
 void slc_plan_residents(const struct slc_layouts *layouts,
                         struct slc_plan *plan,
+                        uint32_t *const *owners,
                         uint64_t available);
 
 /* Divides the budget of GPU memory. Errors: SLC_ERR_BUDGET, with the smallest sufficient budget in
