@@ -14,7 +14,13 @@ __host__ __device__ static inline unsigned slc_lanes_of_row(uint32_t cols)
 
 /* Eight warps reduce the results of many groups, 32 results at a time; each warp reduces an eighth
  * of the groups. A single thread would need thousands of dependent additions. */
-enum { SLC_GROUP_SLICES = 8, SLC_GROUP_THREADS_MAX = SLC_GROUP_SLICES * SLC_WARP };
+enum {
+    SLC_GROUP_SLICES = 8,
+    SLC_GROUP_THREADS_MAX = SLC_GROUP_SLICES * SLC_WARP,
+    /* Loads in flight per thread. With one load at a time, thousands of groups would each cost the
+     * latency of a load. */
+    SLC_GROUP_LOADS = 32
+};
 static inline unsigned slc_group_threads(uint32_t count)
 {
     return count < 8 * SLC_GROUP_SLICES ? (unsigned)SLC_WARP : (unsigned)SLC_GROUP_THREADS_MAX;
@@ -29,13 +35,20 @@ slc_reduce_groups(const double *from, uint64_t stride, uint32_t count, bool larg
 {
     SLC_DYNAMIC_SHARED(double, parts);
     const uint32_t slices = blockDim.x / SLC_WARP, share = (count + slices - 1) / slices;
-    const uint32_t begin = threadIdx.x / SLC_WARP * share;
+    const uint32_t first = threadIdx.x / SLC_WARP * share, begin = first < count ? first : count;
+    const uint32_t end = share < count - begin ? begin + share : count;
     double result = 0.0;
 
-    for (uint32_t g = begin; g < count && g - begin < share; g++) {
-        const double part = from[g * stride];
+    for (uint32_t g = begin; g < end; g += SLC_GROUP_LOADS) {
+        double loaded[SLC_GROUP_LOADS];
 
-        result = !largest ? result + part : part > result ? part : result;
+        for (uint32_t i = 0; i < SLC_GROUP_LOADS; i++) {
+            loaded[i] = i < end - g ? from[(g + i) * stride] : 0.0;
+        }
+        /* The result is never negative zero, so the zeros at the end do not change it. */
+        for (uint32_t i = 0; i < SLC_GROUP_LOADS; i++) {
+            result = !largest ? result + loaded[i] : loaded[i] > result ? loaded[i] : result;
+        }
     }
     parts[threadIdx.x] = result;
     __syncthreads();
