@@ -512,30 +512,40 @@ static void begin_pass(struct slc_stream *stream, const struct slc_pass *pass)
     }
 }
 
+/* Runs the threads of a pass until all blocks are done or the pass is aborted. Errors: those of
+ * starting the pass. */
+static enum slc_status run_threads(struct slc_stream *stream, struct slc_error *fault)
+{
+    pthread_t reader;
+
+    if (stream->feeds && stream->hybrid == NULL) {
+        SLC_TRY(slc_stream_feed_residents(stream, fault));
+        if (atomic_load(&stream->blocks_done) == stream->end - stream->first) {
+            /* All blocks are resident. Waking all workers would take longer than the rest of the
+             * pass. */
+            worker_run(stream, 0, 1);
+            return SLC_OK;
+        }
+    }
+    SLC_TRY(slc_thread_start(&reader, slc_stream_reader_run, stream, "the reader thread", fault));
+    if (slc_team_run(stream->worker_count, worker_run, stream, fault) != SLC_OK) {
+        slc_stream_abort(stream, fault);
+    }
+    pthread_join(reader, NULL);
+    return SLC_OK;
+}
+
 enum slc_status
 slc_stream_pass(struct slc_stream *stream, const struct slc_pass *pass, struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
     struct slc_error fault = SLC_ERROR_INIT;
-    pthread_t reader;
-    enum slc_status status = check_pass(stream, pass, err);
 
-    SLC_TRY(status);
+    SLC_TRY(check_pass(stream, pass, err));
     begin_pass(stream, pass);
     stream->workers[0].progress_ns = start_ns;
-
-    if (stream->feeds && stream->hybrid == NULL) {
-        status = slc_stream_feed_residents(stream, &fault);
-    }
-    SLC_THEN(status,
-             slc_thread_start(&reader, slc_stream_reader_run, stream, "the reader thread", &fault));
-    if (status != SLC_OK) {
+    if (run_threads(stream, &fault) != SLC_OK) {
         slc_ring_abort(stream->ring, &fault);
-    } else {
-        if (slc_team_run(stream->worker_count, worker_run, stream, &fault) != SLC_OK) {
-            slc_stream_abort(stream, &fault);
-        }
-        pthread_join(reader, NULL);
     }
     finish_pass(stream, start_ns);
     stream->pass = NULL;
