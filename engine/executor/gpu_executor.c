@@ -126,8 +126,10 @@ static enum slc_status run_job(struct slc_device *device,
                                struct slc_error *err)
 {
     const struct slc_reader *reader = slc_stream_reader(stream, pass->layout);
-    const struct slc_device_job job = slc_gpu_executor_job(reader, plan, pass->layout, mode);
+    struct slc_device_job job = slc_gpu_executor_job(reader, plan, pass->layout, mode);
 
+    /* Blocks that the plan caches for the CPU may have become resident, too. */
+    job.copies = job.copies && slc_stream_copies(stream, pass->layout);
     SLC_TRY(device->ops->job.begin(device, &job, err));
     enum slc_status status = slc_stream_pass(stream, pass, err);
     if (status != SLC_OK) {

@@ -175,6 +175,9 @@ struct slc_plan_gpu {
     uint64_t kept_blocks; /* resident blocks of all devices */
     /* bytes of the budget that are left, and that transcoded copies of resident blocks may use */
     uint64_t transcoded_bytes;
+    /* True if kept_bytes and kept_tiles also cover all blocks that are not in kept_blocks: CPU and
+     * GPU share the work, and blocks that are cached for the CPU also become resident. */
+    bool keeps_cached;
     uint32_t unit_most;
     /* only TTM: fibers that a lane delivers at once; `streams` is then the number of lanes */
     uint32_t fibers;

@@ -187,3 +187,27 @@ void slc_plan_residents(const struct slc_layouts *layouts,
         gpu->kept_tiles = (uint32_t)slc_max_u64(gpu->kept_tiles, slc_min_u64(tiles[d], UINT32_MAX));
     }
 }
+
+void slc_plan_keep_all(const struct slc_layouts *layouts, struct slc_plan *plan)
+{
+    struct slc_plan_gpu *gpu = &plan->gpu;
+
+    for (unsigned l = 0; l < plan->layout_count; l++) {
+        const struct slc_plan_layout *layout = &plan->layouts[l];
+        const struct slc_layout_info *info = slc_reader_info(layouts->reader[l]);
+
+        for (uint64_t b = 0; layout->passes > 0 && b < info->block_count; b++) {
+            struct slc_block_entry entry;
+
+            if (!slc_plan_keeps(layout->resident_blocks, info->block_count, b)) {
+                slc_reader_entry(layouts->reader[l], b, &entry);
+                gpu->kept_bytes = slc_plan_plus(gpu->kept_bytes, device_bytes(info, &entry));
+                gpu->kept_expanded_bytes =
+                    slc_plan_plus(gpu->kept_expanded_bytes, unknown_bytes(info, &entry));
+                gpu->kept_tiles =
+                    (uint32_t)slc_min_u64((uint64_t)gpu->kept_tiles + entry.tile_count, UINT32_MAX);
+            }
+        }
+    }
+    gpu->keeps_cached = true;
+}

@@ -155,6 +155,22 @@ static uint64_t hybrid_bytes(const struct slc_layouts *layouts, const struct slc
     return hybrid->kind == SLC_HYBRID_NONE || fraction == 1 ? UINT64_MAX : bytes;
 }
 
+/* If CPU and GPU share the work and device memory suffices, adds memory for the blocks that the CPU
+ * may compute. Without it, a pass that leaves out the CPU would copy these blocks. A static split
+ * has no such passes. */
+static void keep_cached(const struct slc_layouts *layouts, struct slc_plan *plan)
+{
+    const enum slc_hybrid_kind kind = plan->request.hybrid.kind;
+    const struct slc_plan_gpu before = plan->gpu;
+
+    if (kind == SLC_HYBRID_ADAPTIVE || kind == SLC_HYBRID_QUEUE) {
+        slc_plan_keep_all(layouts, plan);
+        if (device_bytes(layouts, plan) > plan->gpu.budget_bytes) {
+            plan->gpu = before;
+        }
+    }
+}
+
 /* Returns the smaller memory of each GPU for resident blocks, if these blocks need `excess` bytes
  * too many with `available` bytes per GPU. A GPU may own more than the mean of all GPUs. */
 static uint64_t less_available(const struct slc_plan *plan, uint64_t available, uint64_t excess)
@@ -181,6 +197,7 @@ keep_residents(const struct slc_layouts *layouts, struct slc_plan *plan, uint32_
         uint64_t used = device_bytes(layouts, plan);
         if (used <= gpu->budget_bytes) {
             reserve_expansion(layouts, plan, unknown);
+            keep_cached(layouts, plan);
             return;
         }
         available = less_available(plan, available, used - gpu->budget_bytes);

@@ -84,6 +84,10 @@ void slc_plan_residents(const struct slc_layouts *layouts,
                         uint32_t *const *owners,
                         uint64_t available);
 
+/* Adds the memory of all blocks that are not resident, in layouts that are read, to the memory for
+ * resident blocks. */
+void slc_plan_keep_all(const struct slc_layouts *layouts, struct slc_plan *plan);
+
 /* Divides the budget of GPU memory. Errors: SLC_ERR_BUDGET, with the smallest sufficient budget in
  * the message and in *plan. */
 enum slc_status slc_plan_gpu_make(const struct slc_layouts *layouts,

@@ -135,6 +135,7 @@ static enum slc_status make_layout(struct slc_stream *stream,
 
         slc_reader_entry(reader, b, &entry);
         layout->nnz[b] = entry.nnz;
+        layout->keep[b] = SLC_NOT_RESIDENT;
     }
     return make_order(layout, stream->in_order, err);
 }
@@ -244,6 +245,7 @@ enum slc_status slc_stream_open(const struct slc_files *files,
     stream->slot_bytes = plan->slot_bytes;
     stream->in_order = plan->schedule == SLC_SCHEDULE_FILE;
     stream->read_limit.bytes_per_second = plan->request.read_limit;
+    stream->may_keep_cached = plan->gpu.keeps_cached;
     pthread_mutex_init(&stream->mutex, NULL);
     enum slc_status status = open_parts(stream, files, layouts, plan, err);
     if (status != SLC_OK) {

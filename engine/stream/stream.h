@@ -212,6 +212,9 @@ void slc_stream_detach(struct slc_stream *stream);
 /* Returns the first device; NULL if no devices are attached. */
 const struct slc_device *slc_stream_device(const struct slc_stream *stream);
 unsigned slc_stream_device_count(const struct slc_stream *stream);
+/* Returns true if a pass by devices over this layout would copy a block, because some block is not
+ * resident in device memory. */
+bool slc_stream_copies(const struct slc_stream *stream, unsigned layout);
 /* Returns the bytes of host memory that slc_stream_attach allocates; UINT64_MAX on overflow. */
 uint64_t slc_stream_device_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan);
 

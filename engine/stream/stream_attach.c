@@ -126,6 +126,7 @@ void slc_stream_detach(struct slc_stream *stream)
         struct slc_stream_layout *layout = &stream->layouts[l];
 
         for (uint64_t b = 0; b < layout->info->block_count; b++) {
+            layout->keep[b] = SLC_NOT_RESIDENT;
             if (layout->cached[b] == SLC_CACHE_RESIDENT) {
                 layout->cached[b] = SLC_CACHE_RESIDENT_WANTED;
             }
@@ -141,4 +142,16 @@ const struct slc_device *slc_stream_device(const struct slc_stream *stream)
 unsigned slc_stream_device_count(const struct slc_stream *stream)
 {
     return stream->feeding != NULL ? stream->feeding->count : 0;
+}
+
+bool slc_stream_copies(const struct slc_stream *stream, unsigned layout)
+{
+    const struct slc_stream_layout *read = &stream->layouts[layout];
+
+    for (uint64_t b = 0; b < read->info->block_count; b++) {
+        if (!slc_stream_is_resident(read, b)) {
+            return true;
+        }
+    }
+    return false;
 }

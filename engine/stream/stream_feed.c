@@ -33,8 +33,25 @@ static struct slc_feed *feed_of(const struct slc_stream *stream, uint64_t block)
     return &stream->feeding->feeds[division != NULL ? division->owner[block] : 0];
 }
 
+/* Returns true if some block that the plan keeps resident has not arrived yet. */
+static bool awaits_residents(const struct slc_stream *stream)
+{
+    for (unsigned l = 0; l < stream->layout_count; l++) {
+        const struct slc_stream_layout *layout = &stream->layouts[l];
+
+        for (uint64_t b = 0; b < layout->info->block_count; b++) {
+            if (layout->cached[b] == SLC_CACHE_RESIDENT_WANTED) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 void slc_stream_feed_begin(struct slc_stream *stream)
 {
+    /* Cached blocks do not use the memory that was planned for other resident blocks. */
+    stream->keeps_cached = stream->may_keep_cached && !awaits_residents(stream);
     for (unsigned d = 0; d < stream->feeding->count; d++) {
         struct slc_feed *feed = &stream->feeding->feeds[d];
 
@@ -90,7 +107,8 @@ static enum slc_status feed_block(struct slc_stream *stream,
     uint8_t *state = &stream->layout->cached[block->block];
     /* No lock is needed: until the block is cached or resident, only the worker that feeds the
      * block accesses its state. */
-    const bool keeps = *state == SLC_CACHE_RESIDENT_WANTED;
+    const bool keeps =
+        *state == SLC_CACHE_RESIDENT_WANTED || (*state == SLC_CACHE_YES && stream->keeps_cached);
     uint32_t keep = SLC_NOT_RESIDENT;
     const enum slc_status status =
         feed->device->ops->job.block(feed->device, block, keeps ? &keep : NULL, ticket, fault);
@@ -100,7 +118,9 @@ static enum slc_status feed_block(struct slc_stream *stream,
     if (keep != SLC_NOT_RESIDENT) {
         pthread_mutex_lock(&stream->mutex);
         stream->layout->keep[block->block] = keep;
-        *state = SLC_CACHE_RESIDENT_NEW;
+        if (*state == SLC_CACHE_RESIDENT_WANTED) {
+            *state = SLC_CACHE_RESIDENT_NEW;
+        }
         pthread_mutex_unlock(&stream->mutex);
     }
     return SLC_OK;
@@ -222,7 +242,13 @@ enum slc_status slc_stream_feed_arrived(struct slc_stream *stream,
     return status;
 }
 
-/* Claims the next cached block, if there is one. */
+/* Returns true if the block is cached in host memory and not resident in device memory. */
+static bool is_only_cached(const struct slc_stream_layout *layout, uint64_t block)
+{
+    return layout->cached[block] == SLC_CACHE_YES && layout->keep[block] == SLC_NOT_RESIDENT;
+}
+
+/* Claims the next block that is only cached, if there is one. */
 static bool claim_held(struct slc_stream *stream, uint64_t *block)
 {
     const struct slc_stream_layout *layout = stream->layout;
@@ -230,7 +256,7 @@ static bool claim_held(struct slc_stream *stream, uint64_t *block)
     uint64_t *cursor = &stream->cache_cursor;
 
     pthread_mutex_lock(&stream->mutex);
-    while (*cursor < count && layout->cached[stream->order[*cursor]] != SLC_CACHE_YES) {
+    while (*cursor < count && !is_only_cached(layout, stream->order[*cursor])) {
         ++*cursor;
     }
     bool found = *cursor < count;
@@ -264,7 +290,7 @@ enum slc_status slc_stream_feed_residents(struct slc_stream *stream, struct slc_
     struct slc_feeding *feeding = stream->feeding;
 
     for (uint64_t i = stream->first; i < stream->end; i++) {
-        if (stream->layout->cached[stream->order[i]] == SLC_CACHE_RESIDENT) {
+        if (slc_stream_is_resident(stream->layout, stream->order[i])) {
             SLC_TRY(slc_stream_feed_held(stream, 0, stream->order[i], fault));
         }
     }
@@ -314,7 +340,7 @@ enum slc_status slc_stream_feed_held(struct slc_stream *stream,
                                      uint64_t block,
                                      struct slc_error *fault)
 {
-    const enum slc_status status = stream->layout->cached[block] == SLC_CACHE_RESIDENT
+    const enum slc_status status = slc_stream_is_resident(stream->layout, block)
                                        ? feed_resident(stream, block, fault)
                                        : feed_cached(stream, number, block, fault);
 

@@ -50,6 +50,15 @@ enum slc_status slc_stream_feed_reclaim(struct slc_stream *stream,
                                         bool wait,
                                         struct slc_error *fault);
 
+/* Returns true if a block is resident in device memory and was not fed in this pass. */
+static inline bool slc_stream_is_resident(const struct slc_stream_layout *layout, uint64_t block)
+{
+    const uint8_t state = layout->cached[block];
+
+    return state == SLC_CACHE_RESIDENT ||
+           (state == SLC_CACHE_YES && layout->keep[block] != SLC_NOT_RESIDENT);
+}
+
 /* Makes one step of a worker. Sets *end if the pass has ended. */
 typedef enum slc_status
 slc_stream_step_fn(struct slc_stream *stream, unsigned number, bool *end, struct slc_error *fault);

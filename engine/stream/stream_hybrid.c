@@ -193,7 +193,7 @@ static enum slc_status query_progress(struct slc_stream *stream,
     if (candidate != NULL) {
         slc_reader_entry(stream->layout->reader, candidate->block, &entry);
         size.tile_count = entry.tile_count;
-        if (stream->layout->cached[candidate->block] != SLC_CACHE_RESIDENT) {
+        if (!slc_stream_is_resident(stream->layout, candidate->block)) {
             size.bytes = entry.padded_bytes;
             size.expanded_bytes = slc_describe_expanded_bound(stream->layout->info, &entry);
         }

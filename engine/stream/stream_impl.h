@@ -86,7 +86,7 @@ struct slc_stream_layout {
     uint64_t *order;
     uint64_t *cache_offset;   /* per block that the plan caches: its position in the cache */
     uint8_t *cached;          /* enum slc_cache_state per block */
-    uint32_t *keep;           /* per resident block: its handle on the device */
+    uint32_t *keep;           /* per block: its handle on the device, or SLC_NOT_RESIDENT */
     uint64_t *partition_done; /* by_partition: number of completed blocks per partition */
     uint32_t *uses;           /* ranges: per block, number of ranges that still need it */
     uint64_t *nnz;            /* hybrid: per block, its nonzeros and its state (hybrid_blocks.h) */
@@ -111,6 +111,7 @@ struct slc_stream {
 
     struct slc_buffer cache;     /* cached blocks of all layouts */
     struct slc_feeding *feeding; /* attached devices; NULL if there are none */
+    bool may_keep_cached;        /* plan->gpu.keeps_cached */
 
     struct slc_stream_worker *workers;
 
@@ -131,6 +132,7 @@ struct slc_stream {
     const struct slc_row_ranges *ranges;      /* NULL if the pass is not over ranges of rows */
     struct slc_hybrid *hybrid;                /* NULL if CPU and GPU do not share the pass */
     bool feeds;                               /* true if whole blocks are fed to GPUs */
+    bool keeps_cached; /* true if cached blocks that are fed also become resident */
     bool every_worker, by_partition;
     struct slc_pass_part part;
     const struct slc_stream_layout *layout;

@@ -260,6 +260,53 @@ static void test_without_cpu(void)
     }
 }
 
+/* Copies made so far of all blocks. */
+static uint64_t copies_made(const struct shared_run *shared)
+{
+    const uint64_t blocks = slc_reader_info(shared->run.store.reader)->block_count;
+    uint64_t copies = 0;
+
+    for (uint64_t b = 0; b < blocks; b++) {
+        copies += fake_counts(shared->run.device)->copied[b];
+    }
+    return copies;
+}
+
+/* With enough memory, blocks that are cached for the CPU are copied once. */
+static void test_copied_once(void)
+{
+    shared_problem(&many, "many", SHARED_DRAWS, 4096);
+    for (unsigned enough = 0; enough < 2; enough++) {
+        const struct slc_plan_request request = shared_request(SLC_IO_PREAD, 2, true, &adaptive);
+        struct slc_error err = SLC_ERROR_INIT;
+        struct shared_run shared;
+        struct slc_hybrid *share = &shared.hybrid[1];
+        uint64_t least, all, blocks, copies;
+
+        shared_limits(&many, &request, &least, &all);
+        SLC_ASSERT_OK(shared_open(&shared, &many, NULL, &request,
+                                  enough == 1 ? UINT64_C(1) << 40 : least + (UINT64_C(64) << 10),
+                                  SHARED_LATE_US, &err),
+                      &err);
+        blocks = slc_reader_info(shared.run.store.reader)->block_count;
+        CU_ASSERT_EQUAL(shared.run.plan.gpu.keeps_cached, enough == 1);
+        shared_check(&shared, 1);
+        share->cost_seconds = 1e6;
+        shared_check(&shared, 1);
+        CU_ASSERT_EQUAL(share->passes_alone, 1);
+        CU_ASSERT_EQUAL(slc_stream_copies(shared.run.stream, 0), enough == 0);
+        copies = copies_made(&shared);
+        share->cost_seconds = 1e6;
+        shared_check(&shared, 1);
+        CU_ASSERT_EQUAL(copies_made(&shared) == copies, enough == 1);
+        share->cost_seconds = 0;
+        shared_check(&shared, 1);
+        CU_ASSERT(share->last[SLC_HYBRID_CPU].nnz > 0);
+        CU_ASSERT(enough == 0 || copies_made(&shared) <= 2 * blocks);
+        shared_close(&shared);
+    }
+}
+
 /* ---- CP-ALS */
 
 /* Fit and factors equal those of the CPU alone; the device may hold more than the factors. */
@@ -337,6 +384,7 @@ static const struct slc_test tests[] = {
     {"plans", test_plans},
     {"passes that cannot be", test_misuse},
     {"passes without the CPU", test_without_cpu},
+    {"with enough memory every block is copied once", test_copied_once},
     {"CP-ALS agrees with the CPU", test_decompositions},
 };
 
