@@ -23,13 +23,21 @@
  * measurements show 96 % of that rate for copies of 4 MiB. */
 #define SLOT_BYTES (UINT64_C(16) << 20)
 
+/* With slots of at least 6 MiB, three streams are faster than four streams with smaller slots: a
+ * batch of about a million nonzeros costs 20 us more than the time of its nonzeros (H200). */
+#define GOOD_SLOT_BYTES (UINT64_C(6) << 20)
+
 /* Largest fraction of the layouts that is kept resident before the rates of CPU and device are
  * known. A CPU can rarely do more than an eighth of the work. */
 #define MEASURED_FRACTION 0.875
 
 enum {
-    STREAMS = 4,     /* one copies, one computes, and two more are ready */
-    SLOTS_SHARE = 4, /* at most 1/4 of the remaining bytes is used for slots */
+    STREAMS = 4,       /* one copies, one computes, and two more are ready */
+    STREAMS_LEAST = 3, /* one copies, one computes, and one more is ready */
+    SLOTS_SHARE = 3,   /* at most 1/3 of the remaining bytes is used for slots */
+    /* A slot of several blocks has expanded bytes for one in four blocks, because the values of
+     * most blocks do not expand. If they do, a batch has fewer blocks. */
+    EXPANDED_SHARE = 4,
     /* Maximum number of corrections of the estimated bytes of resident blocks. */
     CORRECTIONS = 8
 };
@@ -38,11 +46,12 @@ enum {
 struct largest {
     uint64_t bytes, expanded_bytes;
     uint64_t tiles;
+    bool all_expand; /* true if some blocks have codec lz4 and therefore always expand */
 };
 
 static struct largest find_largest(const struct slc_layouts *layouts)
 {
-    struct largest largest = {0, 0, 0};
+    struct largest largest = {.all_expand = false};
 
     for (unsigned l = 0; l < layouts->count; l++) {
         const struct slc_layout_info *info = slc_reader_info(layouts->reader[l]);
@@ -55,6 +64,7 @@ static struct largest find_largest(const struct slc_layouts *layouts)
             largest.expanded_bytes =
                 slc_max_u64(largest.expanded_bytes, slc_describe_expanded_bound(info, &entry));
             largest.tiles = slc_max_u64(largest.tiles, entry.tile_count);
+            largest.all_expand = largest.all_expand || entry.codec == SLC_CODEC_LZ4;
         }
     }
     /* A tensor without nonzeros has no blocks, but a device needs slots. */
@@ -69,12 +79,13 @@ static void
 set_slots(struct slc_plan *plan, const struct largest *largest, unsigned streams, uint64_t blocks)
 {
     struct slc_plan_gpu *gpu = &plan->gpu;
+    const uint64_t expanded = largest->all_expand ? blocks : slc_div_up_u64(blocks, EXPANDED_SHARE);
 
     /* Blocks, and the expanded values of each block, start at multiples of SLC_DEVICE_ALIGN
      * bytes. */
     gpu->streams = streams;
     gpu->slot_bytes = blocks * slc_div_up_u64(largest->bytes, SLC_DEVICE_ALIGN) * SLC_DEVICE_ALIGN;
-    gpu->expanded_bytes = slc_plan_times(blocks * SLC_DEVICE_ALIGN,
+    gpu->expanded_bytes = slc_plan_times(expanded * SLC_DEVICE_ALIGN,
                                          slc_div_up_u64(largest->expanded_bytes, SLC_DEVICE_ALIGN));
     gpu->slot_tiles = (uint32_t)slc_min_u64(blocks * largest->tiles, UINT32_MAX);
 }
@@ -88,30 +99,45 @@ static uint64_t device_bytes(const struct slc_layouts *layouts, const struct slc
     return device->ops->memory.memory_bytes(device, &problem);
 }
 
+/* Chooses the most streams, from streams[1] down to streams[0], and for these the largest slots,
+ * from blocks_of[1] blocks down to blocks_of[0] blocks, that need at most `allowed` bytes more than
+ * the smallest slots. Returns false if there are none. */
+static bool try_slots(const struct slc_layouts *layouts,
+                      struct slc_plan *plan,
+                      const struct largest *largest,
+                      const unsigned streams[2],
+                      const uint64_t blocks_of[2],
+                      uint64_t allowed)
+{
+    for (unsigned s = streams[1]; s >= streams[0]; s--) {
+        for (uint64_t blocks = blocks_of[1]; blocks >= blocks_of[0]; blocks /= 2) {
+            set_slots(plan, largest, s, blocks);
+            if (device_bytes(layouts, plan) - plan->gpu.minimum_bytes <= allowed) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* Increases the size and number of slots. Uses at most 1/SLOTS_SHARE of the memory that remains
  * with the smallest slots. */
 static void
 widen_slots(const struct slc_layouts *layouts, struct slc_plan *plan, const struct largest *largest)
 {
-    struct slc_plan_gpu *gpu = &plan->gpu;
     const unsigned requested = plan->request.streams;
-    const uint64_t minimum = gpu->minimum_bytes;
-    const uint64_t allowed = (gpu->budget_bytes - minimum) / SLOTS_SHARE;
-    const uint64_t blocks_most =
+    const uint64_t allowed = (plan->gpu.budget_bytes - plan->gpu.minimum_bytes) / SLOTS_SHARE;
+    const uint64_t most =
         slc_max_u64(slc_min_u64(SLOT_BYTES, plan->layouts[0].store_bytes) / largest->bytes, 1);
+    const uint64_t good = slc_div_up_u64(GOOD_SLOT_BYTES, largest->bytes);
+    const unsigned good_streams[2] = {requested != 0 ? requested : STREAMS_LEAST,
+                                      requested != 0 ? requested : STREAMS};
+    const unsigned any_streams[2] = {requested != 0 ? requested : 1, good_streams[1]};
 
-    for (unsigned streams = requested != 0 ? requested : STREAMS; streams > 0; streams--) {
-        for (uint64_t blocks = blocks_most; blocks > 0; blocks /= 2) {
-            set_slots(plan, largest, streams, blocks);
-            if (device_bytes(layouts, plan) - minimum <= allowed) {
-                return;
-            }
-        }
-        if (requested != 0) {
-            break;
-        }
+    if (!try_slots(layouts, plan, largest, good_streams, (uint64_t[]){good, most}, allowed) &&
+        !try_slots(layouts, plan, largest, any_streams, (uint64_t[]){1, most}, allowed)) {
+        set_slots(plan, largest, any_streams[0], 1);
     }
-    set_slots(plan, largest, requested != 0 ? requested : 1, 1);
 }
 
 /* Reserves memory for the expanded values of resident blocks, as far as `limit` allows. Cost: a few
