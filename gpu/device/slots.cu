@@ -25,6 +25,13 @@ void slc_gpu_span_close(struct slc_gpu_span *span)
     slc_gpu_event_close(&span->end);
 }
 
+static void add_times(struct slc_gpu *gpu, struct slc_spans *kind, float begin_ms, float end_ms)
+{
+    SLC_PLANT_OTHER(spans_summed, slc_spans_add(kind, begin_ms * 1e-3, end_ms * 1e-3),
+                    kind->folded_seconds += (end_ms - begin_ms) * 1e-3);
+    slc_spans_add(&gpu->times.busy, begin_ms * 1e-3, end_ms * 1e-3);
+}
+
 enum slc_status slc_gpu_add_span(struct slc_gpu *gpu,
                                  struct slc_spans *kind,
                                  const struct slc_gpu_span *span,
@@ -34,9 +41,23 @@ enum slc_status slc_gpu_add_span(struct slc_gpu *gpu,
 
     SLC_GPU_TRY(cudaEventElapsedTime(&begin_ms, gpu->times.epoch, span->begin), err);
     SLC_GPU_TRY(cudaEventElapsedTime(&end_ms, gpu->times.epoch, span->end), err);
-    SLC_PLANT_OTHER(spans_summed, slc_spans_add(kind, begin_ms * 1e-3, end_ms * 1e-3),
-                    kind->folded_seconds += (end_ms - begin_ms) * 1e-3);
-    slc_spans_add(&gpu->times.busy, begin_ms * 1e-3, end_ms * 1e-3);
+    add_times(gpu, kind, begin_ms, end_ms);
+    return SLC_OK;
+}
+
+/* Adds the time of copy number `copy` of the slot, which has ended. */
+static enum slc_status
+add_copy(struct slc_gpu *gpu, struct slc_gpu_slot *slot, uint32_t copy, struct slc_error *err)
+{
+    const struct slc_gpu_span *span = &slot->copies[copy % SLC_GPU_COPIES];
+    float begin_ms = slot->timed_ms, end_ms = 0;
+
+    if (!slot->follows[copy % SLC_GPU_COPIES]) {
+        SLC_GPU_TRY(cudaEventElapsedTime(&begin_ms, gpu->times.epoch, span->begin), err);
+    }
+    SLC_GPU_TRY(cudaEventElapsedTime(&end_ms, gpu->times.epoch, span->end), err);
+    add_times(gpu, &gpu->times.copy, begin_ms, end_ms);
+    slot->timed_ms = end_ms;
     return SLC_OK;
 }
 
@@ -49,7 +70,7 @@ time_copies(struct slc_gpu *gpu, struct slc_gpu_slot *slot, uint32_t count, stru
         enum slc_status status;
 
         SLC_GPU_TRY(cudaEventSynchronize(copy->end), err);
-        status = slc_gpu_add_span(gpu, &gpu->times.copy, copy, err);
+        status = add_copy(gpu, slot, slot->copies_timed, err);
         if (status != SLC_OK) {
             return status;
         }
@@ -163,14 +184,34 @@ slc_gpu_slot_fill(struct slc_gpu *gpu, struct slc_gpu_slot **slot, struct slc_er
 
 /* ---- copies of blocks */
 
+/* Sets *follows if the next copy of the slot begins when its last copy ends, because that copy is
+ * still pending. The copy then needs no event for its begin: events between copies delay the
+ * copies. */
+static enum slc_status
+follows_copy(const struct slc_gpu_slot *slot, bool *follows, struct slc_error *err)
+{
+    bool reached = true;
+    enum slc_status status = SLC_OK;
+
+    if (slot->copy_count > slot->copies_timed) {
+        status = slc_gpu_reached(slot->copies[(slot->copy_count - 1) % SLC_GPU_COPIES].end,
+                                 &reached, err);
+    }
+    *follows = !reached;
+    return status;
+}
+
 static enum slc_status copy(struct slc_gpu_slot *slot,
                             const struct slc_gpu_span *copy,
+                            bool follows,
                             void *to,
                             const void *from,
                             uint64_t bytes,
                             struct slc_error *err)
 {
-    SLC_GPU_TRY(cudaEventRecord(copy->begin, slot->stream), err);
+    if (!follows) {
+        SLC_GPU_TRY(cudaEventRecord(copy->begin, slot->stream), err);
+    }
     SLC_GPU_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, slot->stream), err);
     SLC_GPU_TRY(cudaEventRecord(copy->end, slot->stream), err);
     return SLC_OK;
@@ -183,14 +224,16 @@ enum slc_status slc_gpu_slot_copy(struct slc_gpu *gpu,
                                   uint64_t bytes,
                                   struct slc_error *err)
 {
+    const uint32_t which = slot->copy_count % SLC_GPU_COPIES;
     enum slc_status status = SLC_OK;
 
     /* The new copy may reuse the events of an earlier copy, whose time must be known before. */
     if (slot->copy_count >= SLC_GPU_COPIES) {
         status = time_copies(gpu, slot, slot->copy_count - SLC_GPU_COPIES + 1, err);
     }
+    SLC_THEN(status, follows_copy(slot, &slot->follows[which], err));
     SLC_TRY(status);
-    SLC_TRY(copy(slot, &slot->copies[slot->copy_count % SLC_GPU_COPIES], to, from, bytes, err));
+    SLC_TRY(copy(slot, &slot->copies[which], slot->follows[which], to, from, bytes, err));
     slot->copy_count++;
     gpu->stats.block_bytes += bytes;
     return SLC_OK;

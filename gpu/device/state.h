@@ -48,6 +48,9 @@ struct slc_gpu_slot {
     cudaStream_t stream;
     struct slc_gpu_span computing; /* span of the batch's kernels */
     struct slc_gpu_span copies[SLC_GPU_COPIES];
+    /* true if the copy begins when the previous copy of the batch ends; `begin` is then unused */
+    bool follows[SLC_GPU_COPIES];
+    float timed_ms; /* end of the last timed copy, since the epoch */
 
     /* The members below describe the current batch, or the last batch if the slot is not
      * filling. */
