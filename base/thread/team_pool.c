@@ -91,20 +91,11 @@ __attribute__((destructor)) static void close_pool(void)
     }
 }
 
-static void pause_briefly(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("isb");
-#endif
-}
-
 /* Polls, for a short time, until a job after job number `seen` starts. */
 static void look_for_job(uint64_t seen)
 {
     for (unsigned i = 0; i < LOOKS && __atomic_load_n(&pool.jobs, __ATOMIC_RELAXED) == seen; i++) {
-        pause_briefly();
+        slc_thread_pause();
     }
 }
 
@@ -112,7 +103,7 @@ static void look_for_job(uint64_t seen)
 static void look_for_end(void)
 {
     for (unsigned i = 0; i < LOOKS && __atomic_load_n(&pool.running, __ATOMIC_RELAXED) > 0; i++) {
-        pause_briefly();
+        slc_thread_pause();
     }
 }
 

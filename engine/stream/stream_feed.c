@@ -21,6 +21,7 @@
 #include "engine/stream/stream_feed.h"
 
 #include "base/error/clock.h"
+#include "base/thread/thread.h"
 #include "storage/codec/describe.h"
 
 #include <assert.h>
@@ -63,6 +64,25 @@ void slc_stream_feed_begin(struct slc_stream *stream)
     }
     slc_copy_buffers_reset(&stream->feeding->buffers);
     stream->cache_cursor = 0;
+}
+
+/* Number of polls before a worker that waits for a feed sleeps, and of pauses between two polls.
+ * All polls together last about 50 us. */
+enum { LOCK_POLLS = 64, LOCK_PAUSES = 16 };
+
+/* Feeding a block takes about 10 us, and waking a worker from sleep takes about 50 us. If every
+ * worker slept while another one feeds, the device would get blocks at the rate of waking. */
+void slc_stream_feed_lock(struct slc_feed *feed)
+{
+    for (unsigned i = 0; i < LOCK_POLLS; i++) {
+        if (pthread_mutex_trylock(&feed->mutex) == 0) {
+            return;
+        }
+        for (unsigned j = 0; j < LOCK_PAUSES; j++) {
+            slc_thread_pause();
+        }
+    }
+    pthread_mutex_lock(&feed->mutex);
 }
 
 /* Releases the slot or the buffer from which a copy was made. */
@@ -146,7 +166,7 @@ static enum slc_status acquire_buffer(struct slc_stream *stream,
          status == SLC_OK && !slc_copy_buffers_acquire(&feeding->buffers, buffer); i++) {
         struct slc_feed *feed = &feeding->feeds[i % feeding->count];
 
-        pthread_mutex_lock(&feed->mutex);
+        slc_stream_feed_lock(feed);
         status = slc_stream_feed_reclaim(stream, feed, true, fault);
         pthread_mutex_unlock(&feed->mutex);
     }
@@ -198,7 +218,7 @@ static enum slc_status feed_arrived_block(struct slc_stream *stream,
 {
     struct slc_feed *feed = feed_of(stream, block->block);
 
-    pthread_mutex_lock(&feed->mutex);
+    slc_stream_feed_lock(feed);
     if (copy->slot != SLC_NO_SLOT) {
         slc_ring_copy(stream->ring, copy->slot);
     }
@@ -276,7 +296,7 @@ feed_resident(struct slc_stream *stream, uint64_t block, struct slc_error *fault
 
     slc_reader_entry(stream->layout->reader, block, &entry);
     atomic_fetch_add(&stream->bytes_resident, entry.padded_bytes);
-    pthread_mutex_lock(&feed->mutex);
+    slc_stream_feed_lock(feed);
     enum slc_status status =
         feed->device->ops->job.resident(feed->device, stream->layout->keep[block], fault);
     feed->gathered = true;
@@ -327,7 +347,7 @@ static enum slc_status feed_cached(struct slc_stream *stream,
     worker->decode_ns += described_ns - start_ns;
     SLC_TRY(status);
     atomic_fetch_add(&stream->bytes_cached, view.entry.padded_bytes);
-    pthread_mutex_lock(&feed->mutex);
+    slc_stream_feed_lock(feed);
     status = feed_block(stream, &block, &ticket, fault);
     SLC_THEN(status, slc_stream_feed_reclaim(stream, feed, false, fault));
     pthread_mutex_unlock(&feed->mutex);

@@ -43,6 +43,9 @@ struct slc_feeding {
     struct slc_copy_buffers buffers; /* buffers for blocks of a mapped file */
 };
 
+/* Locks the mutex of a feed. */
+void slc_stream_feed_lock(struct slc_feed *feed);
+
 /* Releases the slots and buffers whose copies are complete. With `wait`, first waits for the oldest
  * copy. Needs: the caller holds the mutex of the feed. */
 enum slc_status slc_stream_feed_reclaim(struct slc_stream *stream,

@@ -246,7 +246,7 @@ serve_device(struct slc_stream *stream, unsigned number, bool *worked, struct sl
     struct slc_feed *feed = &stream->feeding->feeds[0];
     struct candidate candidate;
 
-    pthread_mutex_lock(&feed->mutex);
+    slc_stream_feed_lock(feed);
     enum slc_status status = poll_device(stream, feed, &candidate, worked, fault);
     pthread_mutex_unlock(&feed->mutex);
     if (status != SLC_OK || !*worked) {
@@ -256,7 +256,7 @@ serve_device(struct slc_stream *stream, unsigned number, bool *worked, struct sl
                  ? slc_stream_feed_arrived(stream, number, candidate.arrived->slot, candidate.block,
                                            fault)
                  : slc_stream_feed_held(stream, number, candidate.block, fault);
-    pthread_mutex_lock(&feed->mutex);
+    slc_stream_feed_lock(feed);
     feed->preparing--;
     pthread_mutex_unlock(&feed->mutex);
     return status;
