@@ -157,6 +157,9 @@ struct slc_device_stats {
     uint64_t transcoded_bytes; /* memory of the transcoded copies of resident blocks */
     uint64_t bytes_to_device, bytes_to_host; /* bytes of all other copies */
     uint64_t factor_bytes_to_host; /* bytes of rows of factors and outputs in bytes_to_host */
+    /* bytes of matrices in bytes_to_device and bytes_to_host that were copied from or to registered
+     * memory of the caller */
+    uint64_t direct_bytes;
     uint64_t bytes_from_devices;   /* rows of factors and outputs read from other devices */
     /* Seconds during which the device copied at least one block (copy), ran at least one kernel
      * (compute), or did either (busy). Overlapping work of several streams counts once, so that

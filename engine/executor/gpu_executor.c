@@ -242,6 +242,9 @@ slc_gpu_executor_mttkrp_hybrid(struct slc_device *device,
 struct gpu_executor {
     struct slc_executor base;
     bool stale[SLC_MAX_ORDER]; /* true if the factor in host memory is outdated */
+    /* host memory that is registered with the device, in the order of registration */
+    void *registered[SLC_MAX_ORDER + 1];
+    unsigned registered_count;
 };
 
 static enum slc_status load_factors(struct slc_executor *executor, struct slc_error *err)
@@ -362,6 +365,17 @@ static void read_stats(const struct slc_executor *executor, struct slc_executor_
     gpu->ops->stats(gpu, &stats->gpu);
 }
 
+static void destroy_hybrid(struct slc_executor *executor)
+{
+    const struct gpu_executor *own = (const struct gpu_executor *)executor;
+    struct slc_device *gpu = executor->setup.parts.gpu;
+
+    for (unsigned i = own->registered_count; i > 0; i--) {
+        gpu->ops->memory.host_unregister(gpu, own->registered[i - 1]);
+    }
+    slc_executor_free(executor);
+}
+
 static const struct slc_executor_ops gpu_ops = {.load = load_factors,
                                                 .mttkrp = compute_mttkrp,
                                                 .read_output = read_output,
@@ -379,7 +393,36 @@ static const struct slc_executor_ops hybrid_ops = {.load = load_factors,
                                                    .scale = scale_factor,
                                                    .read_factor = read_factor,
                                                    .stats = read_stats,
-                                                   .destroy = slc_executor_free};
+                                                   .destroy = destroy_hybrid};
+
+static enum slc_status register_buffer(struct gpu_executor *executor,
+                                       const struct slc_buffer *buffer,
+                                       struct slc_error *err)
+{
+    struct slc_device *gpu = executor->base.setup.parts.gpu;
+
+    if (buffer->bytes == 0) {
+        return SLC_OK;
+    }
+    SLC_TRY(gpu->ops->memory.host_register(gpu, buffer->data, buffer->bytes, err));
+    executor->registered[executor->registered_count++] = buffer->data;
+    return SLC_OK;
+}
+
+/* If the CPU shares the work, updated factors are copied to host memory and the CPU's sums are
+ * copied to the device for every MTTKRP. From registered memory, the device copies ten times as
+ * fast as through the pieces of registered memory that it has itself. */
+static enum slc_status register_matrices(struct gpu_executor *executor, struct slc_error *err)
+{
+    const struct slc_executor_setup *setup = &executor->base.setup;
+    const unsigned order = slc_reader_info(slc_stream_reader(setup->stream, 0))->order;
+
+    SLC_TRY(register_buffer(executor, setup->output, err));
+    for (unsigned n = 0; n < order; n++) {
+        SLC_TRY(register_buffer(executor, &setup->factors[n].buffer, err));
+    }
+    return SLC_OK;
+}
 
 enum slc_status slc_gpu_executor_create(const struct slc_executor_setup *setup,
                                         struct slc_executor **executor,
@@ -392,6 +435,13 @@ enum slc_status slc_gpu_executor_create(const struct slc_executor_setup *setup,
         return slc_fail(err, SLC_ERR_USAGE,
                         "plan, stream and options must name the same device (GPU)");
     }
-    return slc_executor_allocate(hybrid ? &hybrid_ops : &gpu_ops, setup,
-                                 sizeof(struct gpu_executor), executor, err);
+    SLC_TRY(slc_executor_allocate(hybrid ? &hybrid_ops : &gpu_ops, setup,
+                                  sizeof(struct gpu_executor), executor, err));
+    const enum slc_status status =
+        hybrid ? register_matrices((struct gpu_executor *)*executor, err) : SLC_OK;
+    if (status != SLC_OK) {
+        slc_executor_destroy(*executor);
+        *executor = NULL;
+    }
+    return status;
 }

@@ -401,6 +401,7 @@ void slc_gpu_group_sum(const struct slc_gpu_group *group, struct slc_device_stat
         sum->bytes_to_device += one.bytes_to_device;
         sum->bytes_to_host += one.bytes_to_host;
         sum->factor_bytes_to_host += one.factor_bytes_to_host;
+        sum->direct_bytes += one.direct_bytes;
         sum->bytes_from_devices += one.bytes_from_devices;
         sum->copy_seconds += one.copy_seconds;
         sum->compute_seconds += one.compute_seconds;

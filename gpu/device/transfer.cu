@@ -1,6 +1,7 @@
-/* Copies matrices between the device and any host memory through two pieces of registered memory.
- * While one piece is packed or unpacked, the other piece is transferred. The row pitch may differ
- * between device and host. */
+/* Copies matrices between the device and any host memory. A matrix in registered memory whose rows
+ * have the same bytes on device and host is copied directly. Other matrices are copied through two
+ * pieces of registered memory: while one piece is packed or unpacked, the other piece is
+ * transferred. The row pitch may then differ between device and host. */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
 
@@ -173,14 +174,61 @@ static enum slc_status drain_on_error(struct slc_gpu *gpu, enum slc_status statu
     return status;
 }
 
+/* Returns true if the first `count` rows are in registered memory and have the same bytes on device
+ * and host, so that they can be copied without a piece. */
+static bool
+copies_directly(const struct slc_gpu *gpu, const struct matrix_rows *rows, uint64_t count)
+{
+    const struct slc_matrix *host = rows->host;
+
+    return host->type == rows->type && host->pitch == rows->pitch && host->cols == host->pitch &&
+           slc_gpu_is_registered(gpu, host->buffer.data, count * row_bytes(rows));
+}
+
+/* Copies all rows. If they are copied directly, host memory must stay unchanged until the caller
+ * has waited for the stream. */
+static enum slc_status
+matrix_to_device(struct slc_gpu *gpu, void *to, struct matrix_rows *rows, struct slc_error *err)
+{
+    const uint64_t bytes = rows->host->rows * row_bytes(rows);
+
+    if (!copies_directly(gpu, rows, rows->host->rows)) {
+        return to_device(gpu, to, rows->host->rows, row_bytes(rows), pack_matrix, rows, err);
+    }
+    SLC_GPU_TRY(
+        cudaMemcpyAsync(to, rows->host->buffer.data, bytes, cudaMemcpyHostToDevice, gpu->main),
+        err);
+    gpu->stats.bytes_to_device += bytes;
+    gpu->stats.direct_bytes += bytes;
+    return SLC_OK;
+}
+
 static enum slc_status matrix_to_host(struct slc_gpu *gpu,
                                       const void *from,
                                       uint64_t count,
                                       struct matrix_rows *rows,
                                       struct slc_error *err)
 {
-    gpu->stats.factor_bytes_to_host += count * row_bytes(rows);
-    return to_host(gpu, from, count, row_bytes(rows), unpack_matrix, rows, err);
+    const uint64_t bytes = count * row_bytes(rows);
+
+    gpu->stats.factor_bytes_to_host += bytes;
+    if (!copies_directly(gpu, rows, count)) {
+        return to_host(gpu, from, count, row_bytes(rows), unpack_matrix, rows, err);
+    }
+    SLC_GPU_TRY(
+        cudaMemcpyAsync(rows->host->buffer.data, from, bytes, cudaMemcpyDeviceToHost, gpu->main),
+        err);
+    SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
+    gpu->stats.bytes_to_host += bytes;
+    gpu->stats.direct_bytes += bytes;
+    return SLC_OK;
+}
+
+/* Waits until the copies of a matrix have read host memory. */
+static enum slc_status await_copies(struct slc_gpu *gpu, struct slc_error *err)
+{
+    SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
+    return SLC_OK;
 }
 
 /* Checks the arguments of a copy of a factor in either direction. */
@@ -215,8 +263,9 @@ enum slc_status slc_gpu_factor_write(struct slc_device *device,
         struct matrix_rows rows = {&host, from->type, factor->pitch, 0};
 
         gpu->largest_known[mode] = false;
-        status = drain_on_error(gpu, to_device(gpu, factor->data, factor->rows, row_bytes(&rows),
-                                               pack_matrix, &rows, err));
+        status = matrix_to_device(gpu, factor->data, &rows, err);
+        SLC_THEN(status, await_copies(gpu, err));
+        status = drain_on_error(gpu, status);
     }
     return status;
 }
@@ -292,7 +341,7 @@ add_rows(struct slc_gpu *gpu, uint64_t first, struct matrix_rows *rows, struct s
 {
     const uint64_t bytes = row_bytes(rows);
 
-    SLC_TRY(to_device(gpu, gpu->memory.arrival, rows->host->rows, bytes, pack_matrix, rows, err));
+    SLC_TRY(matrix_to_device(gpu, gpu->memory.arrival, rows, err));
     SLC_GPU_TRY(slc_gpu_output_add_arrived(gpu, first * bytes, rows->host->rows * bytes), err);
     return SLC_OK;
 }
@@ -320,7 +369,7 @@ enum slc_status slc_gpu_output_add_host(struct slc_device *device,
         part.rows = slc_min_u64(step, from->rows - first);
         SLC_TRY(drain_on_error(gpu, add_rows(gpu, first, &rows, err)));
     }
-    return SLC_OK;
+    return drain_on_error(gpu, await_copies(gpu, err));
 }
 
 /* ---- plain rows */

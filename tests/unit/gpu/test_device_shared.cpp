@@ -91,6 +91,71 @@ static void adds_in_parts(void)
     }
 }
 
+/* Registers a matrix while it lives. */
+struct registered_sums {
+    device_run *run;
+    void *memory;
+
+    registered_sums(device_run *by, const struct slc_matrix *matrix)
+        : run(by), memory(matrix->buffer.data)
+    {
+        assert_ok(run, run->device->ops->memory.host_register(run->device, memory,
+                                                              matrix->buffer.bytes, &run->err));
+    }
+    ~registered_sums()
+    {
+        run->device->ops->memory.host_unregister(run->device, memory);
+    }
+    registered_sums(const registered_sums &) = delete;
+};
+
+/* Matrices in registered memory are copied directly if their rows have the same bytes on both
+ * sides. They may change as soon as the call returns. */
+static void check_direct(const device_tensor &tensor, uint32_t rank, bool direct)
+{
+    const device_emulation emulation(rank);
+    device_run run(tensor, {2, 2, 1, rank, SLC_F64, false, 2, 0, true});
+    std::vector<double> rows;
+    uint64_t bytes;
+
+    assert_ok(&run, run.open());
+    const struct slc_device_ops *ops = run.device->ops;
+    host_sums sums(SLC_F64, other_half(&run, 0), rank);
+    const std::vector<double> factor(run.factors[1]->matrix.rows * rank, 2.0);
+    host_sums written(SLC_F64, factor, rank), read(SLC_F64, factor, rank);
+    const registered_sums a(&run, &sums.matrix), b(&run, &written.matrix), c(&run, &read.matrix);
+
+    assert_ok(&run, run.mttkrp(0, 0, 2));
+    bytes = run.stats().direct_bytes;
+    CU_ASSERT_EQUAL(bytes, 0);
+    assert_ok(&run, ops->job.add_host(run.device, &sums.matrix, &run.err));
+    bytes += direct ? sums.matrix.rows * rank * sizeof(double) : 0;
+    CU_ASSERT_EQUAL(run.stats().direct_bytes, bytes);
+    memset(sums.matrix.buffer.data, 0x11, sums.matrix.buffer.bytes);
+    assert_ok(&run, run.output(0, &rows));
+    CU_ASSERT(rows == run.expected(0));
+
+    assert_ok(&run, ops->memory.factor_write(run.device, 1, &written.matrix, &run.err));
+    for (uint64_t i = 0; i < written.matrix.rows; i++) {
+        slc_matrix_set(&written.matrix, i, 0, 7.0);
+        slc_matrix_set(&read.matrix, i, 0, 5.0);
+    }
+    assert_ok(&run, ops->memory.factor_read(run.device, 1, &read.matrix, &run.err));
+    bytes += direct ? 2 * written.matrix.rows * rank * sizeof(double) : 0;
+    CU_ASSERT_EQUAL(run.stats().direct_bytes, bytes);
+    for (uint64_t i = 0; i < read.matrix.rows; i++) {
+        CU_ASSERT_EQUAL(slc_matrix_get(&read.matrix, i, 0), 2.0);
+    }
+}
+
+static void copies_directly(void)
+{
+    const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 600, 60);
+
+    check_direct(tensor, 8, true);
+    check_direct(tensor, 5, false);
+}
+
 /* Processes every block if that does not wait, and polls until all have been computed. */
 static void take_polled(device_run *run)
 {
@@ -233,6 +298,7 @@ SLC_SUITE(device_shared)
     static const struct slc_test tests[] = {
         {"the host's sums are added", adds_host},
         {"more than arrives at a time", adds_in_parts},
+        {"registered matrices are copied directly", copies_directly},
         {"how far a job is, without waiting", reports_progress},
         {"misuse", misuse},
 #ifdef SLC_EMULATED

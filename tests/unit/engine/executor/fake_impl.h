@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-enum { REGIONS = 8, NO_BLOCK = -1 };
+enum { REGIONS = SLC_MAX_ORDER + 4, NO_BLOCK = -1 };
 
 /* A block to be copied by the thread, or already copied. */
 struct work {
