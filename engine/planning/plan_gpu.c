@@ -232,7 +232,7 @@ keep_residents(const struct slc_layouts *layouts, struct slc_plan *plan, uint32_
 }
 
 /* Does the same as keep_residents, after finding the owners of all blocks. */
-static enum slc_status keep_owned_residents(const struct slc_layouts *layouts,
+static enum slc_status divide_residents(const struct slc_layouts *layouts,
                                             struct slc_plan *plan,
                                             struct slc_error *err)
 {
@@ -338,7 +338,7 @@ slc_plan_gpu_make(const struct slc_layouts *layouts, struct slc_plan *plan, stru
     uint64_t slots = device_bytes(layouts, plan);
     gpu->slots_bytes = slots - gpu->minimum_bytes;
     if (plan->request.cache) {
-        SLC_TRY(keep_owned_residents(layouts, plan, err));
+        SLC_TRY(divide_residents(layouts, plan, err));
     }
     gpu->total_bytes = device_bytes(layouts, plan);
     gpu->resident_bytes = gpu->total_bytes - slots;

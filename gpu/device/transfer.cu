@@ -224,10 +224,15 @@ static enum slc_status matrix_to_host(struct slc_gpu *gpu,
     return SLC_OK;
 }
 
-/* Waits until the copies of a matrix have read host memory. */
-static enum slc_status await_copies(struct slc_gpu *gpu, struct slc_error *err)
+/* Waits until direct copies of `count` rows have read host memory. */
+static enum slc_status await_direct(struct slc_gpu *gpu,
+                                    const struct matrix_rows *rows,
+                                    uint64_t count,
+                                    struct slc_error *err)
 {
-    SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
+    if (copies_directly(gpu, rows, count)) {
+        SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
+    }
     return SLC_OK;
 }
 
@@ -264,7 +269,7 @@ enum slc_status slc_gpu_factor_write(struct slc_device *device,
 
         gpu->largest_known[mode] = false;
         status = matrix_to_device(gpu, factor->data, &rows, err);
-        SLC_THEN(status, await_copies(gpu, err));
+        SLC_THEN(status, await_direct(gpu, &rows, factor->rows, err));
         status = drain_on_error(gpu, status);
     }
     return status;
@@ -369,7 +374,7 @@ enum slc_status slc_gpu_output_add_host(struct slc_device *device,
         part.rows = slc_min_u64(step, from->rows - first);
         SLC_TRY(drain_on_error(gpu, add_rows(gpu, first, &rows, err)));
     }
-    return drain_on_error(gpu, await_copies(gpu, err));
+    return drain_on_error(gpu, await_direct(gpu, &rows, part.rows, err));
 }
 
 /* ---- plain rows */
