@@ -11,10 +11,22 @@ extern "C" {
 
 #include <cinttypes>
 
-/* Number of waves of a launch of resident blocks while other blocks are copied. With eight waves, a
- * thread block runs for an eighth of the launch's time. A batch of copied blocks has priority, so
- * the batch waits at most for one wave. */
-static const uint32_t waves_with_copies = 8;
+/* Least and largest number of waves of a launch of resident blocks while other blocks are copied.
+ * With eight waves, a thread block runs for an eighth of the launch's time. A batch of copied
+ * blocks has priority, so the batch waits at most for one wave. */
+enum { WAVES_LEAST = 8, WAVES_MOST = 32 };
+
+/* Returns the number of waves of a launch of `bytes` bytes of resident blocks. If possible, a wave
+ * has at most the bytes of two slots, so that a batch does not wait much longer than its copy
+ * takes. */
+static uint32_t waves_of(const struct slc_gpu *gpu, uint64_t bytes)
+{
+    const uint64_t waves = bytes / (2 * gpu->problem.slot_bytes);
+
+    return !gpu->job.copies      ? 1
+           : waves < WAVES_LEAST ? (uint32_t)WAVES_LEAST
+                                 : (uint32_t)slc_min_u64(waves, WAVES_MOST);
+}
 
 enum slc_status slc_gpu_residents_open(struct slc_gpu *gpu, struct slc_error *err)
 {
@@ -273,9 +285,12 @@ launch_blocks(struct slc_gpu *gpu, uint32_t first, uint32_t end, struct slc_erro
     struct slc_gpu_batch batch = slc_gpu_batch_of(gpu);
     const uint32_t first_tile = blocks[first].first_tile;
     uint32_t *begin;
-    uint64_t at = 0, nnz = 0;
+    uint64_t at = 0, nnz = 0, bytes = 0;
     enum slc_status status;
 
+    for (uint32_t b = first; b < end; b++) {
+        bytes += blocks[b].bytes;
+    }
     batch.tile_count = blocks[end - 1].first_tile + blocks[end - 1].tile_count - first_tile;
     status = allocate_table(gpu, (uint64_t)batch.tile_count + 1, &at, err);
     SLC_THEN(status, await_arrivals(gpu, first, end, err));
@@ -293,7 +308,7 @@ launch_blocks(struct slc_gpu *gpu, uint32_t first, uint32_t end, struct slc_erro
     batch.tiles = gpu->memory.resident_tiles + first_tile;
     batch.chunk_begin = gpu->memory.resident_chunk_begin + at;
     batch.chunk_count = begin[batch.tile_count];
-    batch.waves = gpu->job.copies ? waves_with_copies : 1;
+    batch.waves = waves_of(gpu, bytes);
     if (first_tile + batch.tile_count <= gpu->transcoded.count) {
         batch.transcoded = gpu->transcoded.tiles + first_tile;
     }

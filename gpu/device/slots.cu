@@ -1,6 +1,6 @@
 /* Fills slots with blocks and launches their batches. Each slot has a stream, memory for the blocks
  * of one batch, and events. Blocks are copied as they arrive. A batch is launched when the next
- * block does not fit, or at a flush. The launch copies the tables, expands compressed sections and
+ * block does not fit, or at a flush. The launch copies the table, expands compressed sections and
  * multiplies all tiles of the batch. */
 #include "gpu/cuda/check.h"
 #include "gpu/decode/expand.h"
@@ -241,34 +241,32 @@ enum slc_status slc_gpu_slot_copy(struct slc_gpu *gpu,
 
 /* ---- launching a batch */
 
-/* Sets the first chunk of each tile. Returns the number of chunks. */
+/* Sets the first chunk of each tile, after the tiles of the batch. Returns the number of chunks. */
 static uint32_t cut_chunks(const struct slc_gpu *gpu, struct slc_gpu_slot *slot)
 {
-    uint32_t *begin = slot->memory.host_chunk_begin;
+    const struct slc_gpu_tile *tiles = slot->memory.host_tiles;
+    uint32_t *begin = reinterpret_cast<uint32_t *>(slot->memory.host_tiles + slot->tile_count);
     uint32_t tile = 0;
 
     begin[0] = 0;
     for (; tile < slot->tile_count; tile++) {
-        begin[tile + 1] = begin[tile] + slc_gpu_chunks_of(slot->memory.host_tiles[tile].tile.nnz,
-                                                          gpu->job.chunk_runs);
+        begin[tile + 1] =
+            begin[tile] + slc_gpu_chunks_of(tiles[tile].tile.nnz, gpu->job.chunk_runs);
     }
     return begin[tile];
 }
 
 static enum slc_status
-copy_tables(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_error *err)
+copy_table(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_error *err)
 {
     const struct slc_gpu_slot_memory *memory = &slot->memory;
-    const uint64_t tile_bytes = slot->tile_count * sizeof *memory->tiles;
-    const uint64_t begin_bytes = ((uint64_t)slot->tile_count + 1) * sizeof *memory->chunk_begin;
+    const uint64_t bytes = slot->tile_count * sizeof *memory->tiles +
+                           ((uint64_t)slot->tile_count + 1) * sizeof(uint32_t);
 
-    SLC_GPU_TRY(cudaMemcpyAsync(memory->chunk_begin, memory->host_chunk_begin, begin_bytes,
-                                cudaMemcpyHostToDevice, slot->stream),
+    SLC_GPU_TRY(cudaMemcpyAsync(memory->tiles, memory->host_tiles, bytes, cudaMemcpyHostToDevice,
+                                slot->stream),
                 err);
-    SLC_GPU_TRY(cudaMemcpyAsync(memory->tiles, memory->host_tiles, tile_bytes,
-                                cudaMemcpyHostToDevice, slot->stream),
-                err);
-    gpu->stats.bytes_to_device += begin_bytes + tile_bytes;
+    gpu->stats.bytes_to_device += bytes;
     return SLC_OK;
 }
 
@@ -278,10 +276,10 @@ launch_slot(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_error *er
     struct slc_gpu_batch batch = slc_gpu_batch_of(gpu);
 
     batch.tiles = slot->memory.tiles;
-    batch.chunk_begin = slot->memory.chunk_begin;
+    batch.chunk_begin = reinterpret_cast<uint32_t *>(slot->memory.tiles + slot->tile_count);
     batch.tile_count = slot->tile_count;
     batch.chunk_count = cut_chunks(gpu, slot);
-    SLC_TRY(copy_tables(gpu, slot, err));
+    SLC_TRY(copy_table(gpu, slot, err));
     /* Wait until the output is zeroed and the factors are written. */
     SLC_PLANT(batch_before_begun,
               SLC_GPU_TRY(cudaStreamWaitEvent(slot->stream, gpu->begun, 0), err));

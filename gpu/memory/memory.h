@@ -38,11 +38,10 @@ struct slc_gpu_resident_block {
 
 struct slc_gpu_slot_memory {
     uint8_t *data, *expanded;
+    /* Tiles of the batch, followed by the first chunk of each tile and the number of chunks, so
+     * that one copy suffices. `host_tiles` is the copy in registered host memory. */
     struct slc_gpu_tile *tiles;
-    uint32_t *chunk_begin;
-    /* In host memory. The host copies of the two tables are in registered memory. */
     struct slc_gpu_tile *host_tiles;
-    uint32_t *host_chunk_begin;
 };
 
 struct slc_gpu_memory {

@@ -25,6 +25,13 @@ static void matrix_part(struct slc_gpu_piece *piece,
     *matrix = (struct slc_gpu_matrix){slc_gpu_part(piece, bytes, 1), rows, cols, pitch, 0};
 }
 
+/* Returns the bytes of the largest table of a batch: its tiles and their chunks. */
+static uint64_t slot_table_bytes(const struct slc_device_problem *problem)
+{
+    return problem->slot_tiles * (uint64_t)(sizeof(struct slc_gpu_tile) + sizeof(uint32_t)) +
+           sizeof(uint32_t);
+}
+
 static uint64_t longest(const struct slc_device_problem *problem)
 {
     uint64_t length = 0;
@@ -69,9 +76,7 @@ static void device_parts(const struct slc_device_problem *problem,
 
         slot->data = slc_gpu_part(piece, problem->slot_bytes, 1);
         slot->expanded = slc_gpu_part(piece, problem->expanded_bytes, 1);
-        slot->tiles = slc_gpu_part(piece, problem->slot_tiles, sizeof(struct slc_gpu_tile));
-        slot->chunk_begin =
-            slc_gpu_part(piece, (uint64_t)problem->slot_tiles + 1, sizeof(uint32_t));
+        slot->tiles = slc_gpu_part(piece, slot_table_bytes(problem), 1);
     }
     memory->resident = slc_gpu_part(piece, problem->resident_bytes, 1);
     memory->resident_tiles =
@@ -101,9 +106,7 @@ static void registered_parts(const struct slc_device_problem *problem,
     for (unsigned s = 0; s < problem->streams; s++) {
         struct slc_gpu_slot_memory *slot = &memory->slot[s];
 
-        slot->host_tiles = slc_gpu_part(piece, problem->slot_tiles, sizeof(struct slc_gpu_tile));
-        slot->host_chunk_begin =
-            slc_gpu_part(piece, (uint64_t)problem->slot_tiles + 1, sizeof(uint32_t));
+        slot->host_tiles = slc_gpu_part(piece, slot_table_bytes(problem), 1);
     }
     memory->host_resident_chunk_begin =
         slc_gpu_part(piece, slc_gpu_resident_table(problem), sizeof(uint32_t));
