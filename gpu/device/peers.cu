@@ -27,6 +27,26 @@ __global__ static void add_arrived(double *to, const double *from, uint64_t coun
     }
 }
 
+/* Adds rows of the host to the output, whose columns may be reordered. The warp lanes of a row add
+ * its columns. */
+template <typename T>
+__global__ static void
+add_host_rows(struct slc_gpu_matrix to, const T *from, uint64_t rows, uint32_t pitch)
+{
+    const unsigned lanes = to.cols <= 8 ? 8 : to.cols <= 16 ? 16 : SLC_WARP;
+    const uint64_t step = (uint64_t)gridDim.x * (ADD_THREADS / lanes);
+    uint64_t row = ((uint64_t)blockIdx.x * ADD_THREADS + threadIdx.x) / lanes;
+
+    for (; row < rows; row += step) {
+        for (uint32_t c = threadIdx.x % lanes; c < to.cols; c += lanes) {
+            double *sum = static_cast<double *>(to.data) + row * to.pitch +
+                          slc_gpu_place_of_column(to.cols, to.split, c);
+
+            *sum += (double)from[row * pitch + c];
+        }
+    }
+}
+
 /* Checks that the devices were opened for the same problem. */
 static enum slc_status
 enter(const struct slc_gpu *gpu, const struct slc_device *from, struct slc_error *err)
@@ -136,7 +156,8 @@ enum slc_status slc_gpu_factor_copy(struct slc_device *device,
 
 /* ---- sums */
 
-cudaError_t slc_gpu_output_add_arrived(const struct slc_gpu *gpu, uint64_t at, uint64_t bytes)
+/* Adds `bytes` bytes of the arrival buffer to the output, starting at byte `at` of the output. */
+static cudaError_t add_output_bytes(const struct slc_gpu *gpu, uint64_t at, uint64_t bytes)
 {
     const struct slc_gpu_mttkrp *job = &gpu->job.mttkrp;
     const uint64_t count = bytes / sizeof(double);
@@ -148,6 +169,25 @@ cudaError_t slc_gpu_output_add_arrived(const struct slc_gpu *gpu, uint64_t at, u
     return slc_launch(add_arrived, blocks, ADD_THREADS, 0, gpu->main,
                       reinterpret_cast<double *>(output), static_cast<const double *>(arrived),
                       count);
+}
+
+cudaError_t slc_gpu_output_add_host_rows(const struct slc_gpu *gpu,
+                                         uint64_t first,
+                                         const struct slc_matrix *host)
+{
+    struct slc_gpu_matrix to = gpu->job.mttkrp.output;
+    const uint64_t elements = host->rows * slc_div_up_u64(to.cols, 8) * 8;
+    const unsigned blocks =
+        (unsigned)slc_min_u64(slc_div_up_u64(elements, ADD_THREADS), ADD_BLOCKS_MAX);
+    const void *arrived = gpu->memory.arrival;
+
+    to.data = static_cast<double *>(to.data) + first * to.pitch;
+    if (host->type == SLC_F64) {
+        return slc_launch(add_host_rows<double>, blocks, ADD_THREADS, 0, gpu->main, to,
+                          static_cast<const double *>(arrived), host->rows, host->pitch);
+    }
+    return slc_launch(add_host_rows<float>, blocks, ADD_THREADS, 0, gpu->main, to,
+                      static_cast<const float *>(arrived), host->rows, host->pitch);
 }
 
 /* Adds bytes of the arrival buffer to exact sums. */
@@ -180,8 +220,7 @@ static enum slc_status add_bytes(struct slc_gpu *gpu,
         if (status != SLC_OK) {
             return status;
         }
-        SLC_GPU_TRY(exact ? add_words(gpu, at, bytes) : slc_gpu_output_add_arrived(gpu, at, bytes),
-                    err);
+        SLC_GPU_TRY(exact ? add_words(gpu, at, bytes) : add_output_bytes(gpu, at, bytes), err);
     }
     return SLC_OK;
 }

@@ -380,8 +380,11 @@ enum slc_status slc_gpu_factor_copy(struct slc_device *device,
                                     const struct slc_row_span *rows,
                                     uint64_t count,
                                     struct slc_error *err);
-/* Adds `bytes` bytes of the arrival buffer to the output, starting at byte `at` of the output. */
-cudaError_t slc_gpu_output_add_arrived(const struct slc_gpu *gpu, uint64_t at, uint64_t bytes);
+/* Adds the rows of `host`, which are in the arrival buffer, to the output, starting at row `first`
+ * of the output. */
+cudaError_t slc_gpu_output_add_host_rows(const struct slc_gpu *gpu,
+                                         uint64_t first,
+                                         const struct slc_matrix *host);
 enum slc_status slc_gpu_output_add(struct slc_device *device,
                                    const struct slc_device *from,
                                    const struct slc_row_span *rows,

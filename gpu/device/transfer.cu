@@ -93,25 +93,18 @@ static uint64_t row_bytes(const struct matrix_rows *rows)
     return (uint64_t)rows->pitch * slc_value_bytes(rows->type);
 }
 
+static uint64_t host_row_bytes(const struct slc_matrix *host)
+{
+    return (uint64_t)host->pitch * slc_value_bytes(host->type);
+}
+
 static unsigned char *host_row(const struct slc_matrix *host, uint64_t row)
 {
-    return static_cast<unsigned char *>(host->buffer.data) +
-           row * host->pitch * slc_value_bytes(host->type);
+    return static_cast<unsigned char *>(host->buffer.data) + row * host_row_bytes(host);
 }
 
-/* Copies a row of sums to device memory. Sums in device memory are f64, and their columns may be
+/* Copies a row of sums to host memory. Sums in device memory are f64, and their columns may be
  * reordered; sums in host memory are f64 or rounded to f32. */
-static void pack_sums(const struct matrix_rows *rows, uint64_t row, double *to)
-{
-    const struct slc_matrix *host = rows->host;
-
-    for (uint32_t r = 0; r < host->cols; r++) {
-        to[slc_gpu_place_of_column(host->cols, rows->split, r)] =
-            host->type == SLC_F64 ? slc_matrix_row_f64(host, row)[r]
-                                  : (double)slc_matrix_row_f32(host, row)[r];
-    }
-}
-
 static void unpack_sums(const struct matrix_rows *rows, uint64_t row, const double *from)
 {
     struct slc_matrix *host = rows->host;
@@ -140,11 +133,7 @@ static void pack_matrix(unsigned char *piece, uint64_t first, uint64_t count, vo
     const uint64_t used = (uint64_t)rows->host->cols * slc_value_bytes(rows->type);
 
     for (uint64_t i = 0; i < count; i++) {
-        if (same_rows(rows)) {
-            memcpy(piece + i * bytes, host_row(rows->host, first + i), used);
-        } else {
-            pack_sums(rows, first + i, reinterpret_cast<double *>(piece + i * bytes));
-        }
+        memcpy(piece + i * bytes, host_row(rows->host, first + i), used);
         memset(piece + i * bytes + used, 0, bytes - used);
     }
 }
@@ -181,26 +170,8 @@ copies_directly(const struct slc_gpu *gpu, const struct matrix_rows *rows, uint6
 {
     const struct slc_matrix *host = rows->host;
 
-    return host->type == rows->type && host->pitch == rows->pitch && host->cols == host->pitch &&
+    return same_rows(rows) && host->pitch == rows->pitch && host->cols == host->pitch &&
            slc_gpu_is_registered(gpu, host->buffer.data, count * row_bytes(rows));
-}
-
-/* Copies all rows. If they are copied directly, host memory must stay unchanged until the caller
- * has waited for the stream. */
-static enum slc_status
-matrix_to_device(struct slc_gpu *gpu, void *to, struct matrix_rows *rows, struct slc_error *err)
-{
-    const uint64_t bytes = rows->host->rows * row_bytes(rows);
-
-    if (!copies_directly(gpu, rows, rows->host->rows)) {
-        return to_device(gpu, to, rows->host->rows, row_bytes(rows), pack_matrix, rows, err);
-    }
-    SLC_GPU_TRY(
-        cudaMemcpyAsync(to, rows->host->buffer.data, bytes, cudaMemcpyHostToDevice, gpu->main),
-        err);
-    gpu->stats.bytes_to_device += bytes;
-    gpu->stats.direct_bytes += bytes;
-    return SLC_OK;
 }
 
 static enum slc_status matrix_to_host(struct slc_gpu *gpu,
@@ -224,16 +195,36 @@ static enum slc_status matrix_to_host(struct slc_gpu *gpu,
     return SLC_OK;
 }
 
-/* Waits until direct copies of `count` rows have read host memory. */
-static enum slc_status await_direct(struct slc_gpu *gpu,
-                                    const struct matrix_rows *rows,
-                                    uint64_t count,
-                                    struct slc_error *err)
+/* Copies from registered host memory. The memory must stay unchanged until the caller has waited
+ * for the stream. */
+static enum slc_status send_directly(
+    struct slc_gpu *gpu, void *to, const void *from, uint64_t bytes, struct slc_error *err)
 {
-    if (copies_directly(gpu, rows, count)) {
-        SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
-    }
+    SLC_GPU_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, gpu->main), err);
+    gpu->stats.bytes_to_device += bytes;
+    gpu->stats.direct_bytes += bytes;
     return SLC_OK;
+}
+
+static enum slc_status await_main(struct slc_gpu *gpu, struct slc_error *err)
+{
+    SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
+    return SLC_OK;
+}
+
+static enum slc_status
+write_factor(struct slc_gpu *gpu, unsigned mode, struct slc_matrix *host, struct slc_error *err)
+{
+    const struct slc_gpu_matrix *factor = &gpu->memory.factor[mode];
+    struct matrix_rows rows = {host, host->type, factor->pitch, 0};
+
+    if (!copies_directly(gpu, &rows, factor->rows)) {
+        return to_device(gpu, factor->data, factor->rows, row_bytes(&rows), pack_matrix, &rows,
+                         err);
+    }
+    SLC_TRY(
+        send_directly(gpu, factor->data, host->buffer.data, factor->rows * row_bytes(&rows), err));
+    return await_main(gpu, err);
 }
 
 /* Checks the arguments of a copy of a factor in either direction. */
@@ -264,13 +255,8 @@ enum slc_status slc_gpu_factor_write(struct slc_device *device,
     enum slc_status status = enter_factor(gpu, mode, from, err);
 
     if (status == SLC_OK) {
-        const struct slc_gpu_matrix *factor = &gpu->memory.factor[mode];
-        struct matrix_rows rows = {&host, from->type, factor->pitch, 0};
-
         gpu->largest_known[mode] = false;
-        status = matrix_to_device(gpu, factor->data, &rows, err);
-        SLC_THEN(status, await_direct(gpu, &rows, factor->rows, err));
-        status = drain_on_error(gpu, status);
+        status = drain_on_error(gpu, write_factor(gpu, mode, &host, err));
     }
     return status;
 }
@@ -340,14 +326,21 @@ slc_gpu_output_read(struct slc_device *device, struct slc_matrix *to, struct slc
     return slc_gpu_output_rows(device, &all, 1, to, err);
 }
 
-/* Adds `rows`, which must fit in the arrival buffer, to the output, starting at its row `first`. */
-static enum slc_status
-add_rows(struct slc_gpu *gpu, uint64_t first, struct matrix_rows *rows, struct slc_error *err)
+/* Adds rows of the host, which must fit in the arrival buffer, to the output, starting at its row
+ * `first`. The rows arrive as they are in host memory. */
+static enum slc_status add_rows(struct slc_gpu *gpu,
+                                uint64_t first,
+                                const struct slc_matrix *rows,
+                                bool direct,
+                                struct slc_error *err)
 {
-    const uint64_t bytes = row_bytes(rows);
+    const uint64_t bytes = host_row_bytes(rows);
 
-    SLC_TRY(matrix_to_device(gpu, gpu->memory.arrival, rows, err));
-    SLC_GPU_TRY(slc_gpu_output_add_arrived(gpu, first * bytes, rows->host->rows * bytes), err);
+    SLC_TRY(
+        direct ? send_directly(gpu, gpu->memory.arrival, rows->buffer.data, rows->rows * bytes, err)
+               : slc_gpu_rows_send(gpu, gpu->memory.arrival, rows->buffer.data, rows->rows, bytes,
+                                   err));
+    SLC_GPU_TRY(slc_gpu_output_add_host_rows(gpu, first, rows), err);
     return SLC_OK;
 }
 
@@ -365,16 +358,15 @@ enum slc_status slc_gpu_output_add_host(struct slc_device *device,
                      gpu->ordinal));
     }
     struct slc_matrix part = *from;
-    const struct slc_gpu_matrix *output = &gpu->job.mttkrp.output;
-    struct matrix_rows rows = {&part, SLC_F64, output->pitch, output->split};
-    const uint64_t step = SLC_GPU_ARRIVAL_BYTES / row_bytes(&rows);
+    const uint64_t bytes = host_row_bytes(from), step = SLC_GPU_ARRIVAL_BYTES / bytes;
+    const bool direct = slc_gpu_is_registered(gpu, from->buffer.data, from->rows * bytes);
 
     for (uint64_t first = 0; first < from->rows; first += step) {
         part.buffer.data = host_row(from, first);
         part.rows = slc_min_u64(step, from->rows - first);
-        SLC_TRY(drain_on_error(gpu, add_rows(gpu, first, &rows, err)));
+        SLC_TRY(drain_on_error(gpu, add_rows(gpu, first, &part, direct, err)));
     }
-    return drain_on_error(gpu, await_direct(gpu, &rows, part.rows, err));
+    return direct ? drain_on_error(gpu, await_main(gpu, err)) : SLC_OK;
 }
 
 /* ---- plain rows */

@@ -129,7 +129,7 @@ static void check_direct(const device_tensor &tensor, uint32_t rank, bool direct
     bytes = run.stats().direct_bytes;
     CU_ASSERT_EQUAL(bytes, 0);
     assert_ok(&run, ops->job.add_host(run.device, &sums.matrix, &run.err));
-    bytes += direct ? sums.matrix.rows * rank * sizeof(double) : 0;
+    bytes += sums.matrix.rows * sums.matrix.pitch * sizeof(double);
     CU_ASSERT_EQUAL(run.stats().direct_bytes, bytes);
     memset(sums.matrix.buffer.data, 0x11, sums.matrix.buffer.bytes);
     assert_ok(&run, run.output(0, &rows));
@@ -153,6 +153,7 @@ static void copies_directly(void)
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 600, 60);
 
     check_direct(tensor, 8, true);
+    check_direct(tensor, 64, true);
     check_direct(tensor, 5, false);
 }
 
