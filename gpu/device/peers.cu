@@ -1,7 +1,9 @@
 /* Moves rows between the devices of a group: rows of factors are copied, rows of outputs are added.
  *
  * The driver copies rows of another device directly if the two devices can access each other, and
- * otherwise through the host. Rows to be added are first copied to a buffer, so that results do not
+ * otherwise through the host. If a factor's rows are in several spans and the devices can access
+ * each other, one kernel copies all spans, because every copy by the driver takes several
+ * microseconds. Rows to be added are first copied to a buffer, so that results do not
  * depend on the path of the copy. */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
@@ -16,8 +18,31 @@ enum {
     ADD_THREADS = 256,
     /* Maximum number of thread blocks, several times the number that the largest devices run at
      * once. With more elements, each thread block adds elements at a stride. */
-    ADD_BLOCKS_MAX = 8192
+    ADD_BLOCKS_MAX = 8192,
+    COPY_THREADS = 256,
+    /* thread blocks that share a span, and the maximum for all spans */
+    COPY_BLOCKS_EACH = 8,
+    COPY_SPANS_MAX = 4096,
+    /* Least number of spans that a kernel copies. */
+    COPY_SPANS_LEAST = 3
 };
+
+/* Copies spans of rows. A row has `pairs` pairs of f64, which are 16 bytes each. */
+__global__ static void copy_spans(double2 *to,
+                                  const double2 *from,
+                                  const struct slc_row_span *spans,
+                                  uint32_t count,
+                                  uint32_t pairs)
+{
+    for (uint32_t s = blockIdx.x; s < count; s += gridDim.x) {
+        const uint64_t end = spans[s].end * pairs;
+        uint64_t i = spans[s].first * pairs + (uint64_t)blockIdx.y * COPY_THREADS + threadIdx.x;
+
+        for (; i < end; i += (uint64_t)gridDim.y * COPY_THREADS) {
+            to[i] = from[i];
+        }
+    }
+}
 
 __global__ static void add_arrived(double *to, const double *from, uint64_t count)
 {
@@ -71,20 +96,36 @@ enter(const struct slc_gpu *gpu, const struct slc_device *from, struct slc_error
     return SLC_OK;
 }
 
+static uint64_t ordinal_bit(const struct slc_gpu *other)
+{
+    return other->ordinal < 64 ? UINT64_C(1) << other->ordinal : 0;
+}
+
+/* Returns true if kernels of the device can read memory of the device `other`. */
+static bool reaches(const struct slc_gpu *gpu, const struct slc_gpu *other)
+{
+    return other->ordinal == gpu->ordinal || (gpu->peers_reached & ordinal_bit(other)) != 0;
+}
+
 /* Enables direct copies from the device `other`, if possible. */
 static enum slc_status
 enable_peer_access(struct slc_gpu *gpu, const struct slc_gpu *other, struct slc_error *err)
 {
-    const uint64_t bit = other->ordinal < 64 ? UINT64_C(1) << other->ordinal : 0;
+    const uint64_t bit = ordinal_bit(other);
     int can = 0;
 
     if (other->ordinal == gpu->ordinal || (gpu->peers_tried & bit) != 0) {
         return SLC_OK;
     }
     SLC_GPU_TRY(cudaDeviceCanAccessPeer(&can, gpu->ordinal, other->ordinal), err);
-    if (can != 0 && cudaDeviceEnablePeerAccess(other->ordinal, 0) != cudaSuccess) {
-        /* Access was already enabled, or enabling it failed and copies go through the host. */
+    if (can != 0) {
+        const cudaError_t error = cudaDeviceEnablePeerAccess(other->ordinal, 0);
+
+        /* If enabling fails, copies go through the host. Clears the error. */
         (void)cudaGetLastError();
+        if (error == cudaSuccess || error == cudaErrorPeerAccessAlreadyEnabled) {
+            gpu->peers_reached |= bit;
+        }
     }
     gpu->peers_tried |= bit;
     return SLC_OK;
@@ -108,6 +149,28 @@ static enum slc_status copy_from_peer(struct slc_gpu *gpu,
     return SLC_OK;
 }
 
+static enum slc_status copy_by_kernel(struct slc_gpu *gpu,
+                                      const struct slc_gpu_matrix *to,
+                                      const struct slc_gpu_matrix *from,
+                                      const struct slc_row_span *rows,
+                                      uint32_t count,
+                                      uint64_t row_bytes,
+                                      struct slc_error *err)
+{
+    const dim3 grid(count < COPY_SPANS_MAX ? count : (uint32_t)COPY_SPANS_MAX, COPY_BLOCKS_EACH);
+
+    SLC_TRY(slc_gpu_rows_send(gpu, gpu->memory.units, rows, count, sizeof *rows, err));
+    SLC_GPU_TRY(slc_launch(copy_spans, grid, COPY_THREADS, 0, gpu->main,
+                           static_cast<double2 *>(to->data),
+                           static_cast<const double2 *>(from->data), gpu->memory.units, count,
+                           (uint32_t)(row_bytes / sizeof(double2))),
+                err);
+    for (uint32_t i = 0; i < count; i++) {
+        gpu->stats.bytes_from_devices += (rows[i].end - rows[i].first) * row_bytes;
+    }
+    return SLC_OK;
+}
+
 static enum slc_status copy_factor(struct slc_gpu *gpu,
                                    unsigned mode,
                                    const struct slc_gpu *other,
@@ -120,6 +183,10 @@ static enum slc_status copy_factor(struct slc_gpu *gpu,
     const uint64_t row_bytes = to->pitch * (uint64_t)slc_value_bytes(gpu->problem.precision);
 
     SLC_TRY(enable_peer_access(gpu, other, err));
+    if (count >= COPY_SPANS_LEAST && count <= gpu->problem.unit_most && reaches(gpu, other)) {
+        SLC_TRY(copy_by_kernel(gpu, to, from, rows, (uint32_t)count, row_bytes, err));
+        count = 0;
+    }
     for (uint64_t i = 0; i < count; i++) {
         const uint64_t at = rows[i].first * row_bytes;
 

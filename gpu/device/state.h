@@ -141,7 +141,8 @@ struct slc_gpu {
     uint32_t transcoded_blocks; /* number of resident blocks when transcoding was last tried */
     /* true if memory.largest has the largest magnitudes of the columns of this mode's factor */
     bool largest_known[SLC_MAX_ORDER];
-    uint64_t peers_tried; /* bit p is set if peer access to the device with ordinal p was tried */
+    /* bit p is set if access to the device with ordinal p was tried, and if kernels can read it */
+    uint64_t peers_tried, peers_reached;
     struct slc_gpu_job job;
     struct slc_gpu_product *product; /* NULL if the device is not open for tiles */
     struct slc_device_stats
