@@ -12,18 +12,18 @@ __host__ __device__ static inline unsigned slc_lanes_of_row(uint32_t cols)
     return cols <= 8 ? 8 : cols <= 16 ? 16 : SLC_WARP;
 }
 
-/* Eight warps reduce the results of many groups, 32 results at a time; each warp reduces an eighth
- * of the groups. A single thread would need thousands of dependent additions. */
+/* 32 warps reduce the results of many groups, 32 results at a time; each warp reduces a part of the
+ * groups. A single thread would need thousands of dependent additions. */
 enum {
-    SLC_GROUP_SLICES = 8,
+    SLC_GROUP_SLICES = 32,
     SLC_GROUP_THREADS_MAX = SLC_GROUP_SLICES * SLC_WARP,
     /* Loads in flight per thread. With one load at a time, thousands of groups would each cost the
      * latency of a load. */
-    SLC_GROUP_LOADS = 32
+    SLC_GROUP_LOADS = 16
 };
 static inline unsigned slc_group_threads(uint32_t count)
 {
-    return count < 8 * SLC_GROUP_SLICES ? (unsigned)SLC_WARP : (unsigned)SLC_GROUP_THREADS_MAX;
+    return count < 2 * SLC_GROUP_SLICES ? (unsigned)SLC_WARP : (unsigned)SLC_GROUP_THREADS_MAX;
 }
 
 /* Returns the sum or, if `largest`, the maximum of from[g * stride] over all g less than `count`.
