@@ -181,15 +181,14 @@ static uint64_t hybrid_bytes(const struct slc_layouts *layouts, const struct slc
     return hybrid->kind == SLC_HYBRID_NONE || fraction == 1 ? UINT64_MAX : bytes;
 }
 
-/* If CPU and GPU share the work and device memory suffices, adds memory for the blocks that the CPU
- * may compute. Without it, a pass that leaves out the CPU would copy these blocks. A static split
- * has no such passes. */
+/* If CPU and GPU share the work and device memory suffices, adds memory for the blocks that either
+ * may compute. Without it, passes in which the GPU computes these blocks, such as passes that leave
+ * out the CPU, would copy them. */
 static void keep_cached(const struct slc_layouts *layouts, struct slc_plan *plan)
 {
-    const enum slc_hybrid_kind kind = plan->request.hybrid.kind;
     const struct slc_plan_gpu before = plan->gpu;
 
-    if (kind == SLC_HYBRID_ADAPTIVE || kind == SLC_HYBRID_QUEUE) {
+    if (plan->request.hybrid.kind != SLC_HYBRID_NONE) {
         slc_plan_keep_all(layouts, plan);
         if (device_bytes(layouts, plan) > plan->gpu.budget_bytes) {
             plan->gpu = before;
