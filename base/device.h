@@ -160,7 +160,7 @@ struct slc_device_stats {
     /* bytes of matrices in bytes_to_device and bytes_to_host that were copied from or to registered
      * memory of the caller */
     uint64_t direct_bytes;
-    uint64_t bytes_from_devices;   /* rows of factors and outputs read from other devices */
+    uint64_t bytes_from_devices; /* rows of factors and outputs read from other devices */
     /* Seconds during which the device copied at least one block (copy), ran at least one kernel
      * (compute), or did either (busy). Overlapping work of several streams counts once, so that
      * none of the times exceeds the elapsed time. */

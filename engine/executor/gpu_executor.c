@@ -410,8 +410,8 @@ static enum slc_status register_buffer(struct gpu_executor *executor,
 }
 
 /* If the CPU shares the work, updated factors are copied to host memory and the CPU's sums are
- * copied to the device for every MTTKRP. From registered memory, the device copies ten times as
- * fast as through the pieces of registered memory that it has itself. */
+ * copied to the device for every MTTKRP. From registered memory, the device copies without its
+ * pieces of registered memory, which one thread would pack. */
 static enum slc_status register_matrices(struct gpu_executor *executor, struct slc_error *err)
 {
     const struct slc_executor_setup *setup = &executor->base.setup;

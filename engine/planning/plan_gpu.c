@@ -231,9 +231,8 @@ keep_residents(const struct slc_layouts *layouts, struct slc_plan *plan, uint32_
 }
 
 /* Does the same as keep_residents, after finding the owners of all blocks. */
-static enum slc_status divide_residents(const struct slc_layouts *layouts,
-                                            struct slc_plan *plan,
-                                            struct slc_error *err)
+static enum slc_status
+divide_residents(const struct slc_layouts *layouts, struct slc_plan *plan, struct slc_error *err)
 {
     const struct slc_plan_request *request = &plan->request;
     uint32_t *owners[SLC_MAX_LAYOUTS] = {NULL};
