@@ -370,7 +370,8 @@ enum sluice_status sluice_generate(const char *output,
     generate.best_ttm = (unsigned)slc_min_u64(known.best_ttm, UINT32_MAX);
     status = slc_generate(&generate, &report, err);
     if (status == SLC_OK && report.dims_lost) {
-        slc_log(SLC_LOG_NOTE, "%s does not show its mode sizes: give them to read it back", output);
+        slc_log(SLC_LOG_NOTE, "%s does not state its mode sizes: specify them to read it back",
+                output);
     }
     return api_return(status, err, ret_err);
 }

@@ -44,8 +44,8 @@ enum slc_status api_cpd_terms(const struct sluice_cpd_options *known,
 {
     if ((known->nonnegative | known->simplex) >> order != 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "nonnegative is 0x%x and simplex 0x%x: bits are set of modes that the "
-                        "tensor, of %u modes, does not have",
+                        "nonnegative is 0x%x and simplex 0x%x, but the tensor has only %u modes: "
+                        "clear the bits of other modes",
                         known->nonnegative, known->simplex, order);
     }
     if ((known->low == NULL) != (known->high == NULL)) {
@@ -55,11 +55,11 @@ enum slc_status api_cpd_terms(const struct sluice_cpd_options *known,
         known->biases > SLUICE_BIASES_ALL) {
         return slc_fail(
             err, SLC_ERR_USAGE,
-            "loss is %u, unlisted %u and biases %u: one of them is no value of its enum",
+            "loss is %u, unlisted %u and biases %u: one of them is not a value of its enum",
             known->loss, known->unlisted, known->biases);
     }
     if (known->method > SLUICE_METHOD_NEWTON) {
-        return slc_fail(err, SLC_ERR_USAGE, "method is %u, which is no enum sluice_method",
+        return slc_fail(err, SLC_ERR_USAGE, "method is %u, not an enum sluice_method",
                         known->method);
     }
     api_cpd_fill_terms(known, order, options);

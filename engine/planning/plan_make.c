@@ -275,8 +275,8 @@ fail_budget(const struct slc_layouts *layouts, const struct slc_plan *plan, stru
     if (requires_copies(plan) && copies == UINT64_MAX) {
         return slc_fail_field(
             err, SLC_ERR_UNSUPPORTED, SLC_FIELD_COPIES,
-            "copies per mode need a tensor of at least 2 modes with mode sizes up to 2^32 - 1, in "
-            "a store whose tiles are full: request copies auto");
+            "replicas need a tensor of at least 2 modes with mode sizes up to 2^32 - 1, in a store "
+            "whose tiles are full: request copies auto");
     }
     if (plan->minimum_bytes == UINT64_MAX) {
         return slc_fail(
@@ -285,7 +285,7 @@ fail_budget(const struct slc_layouts *layouts, const struct slc_plan *plan, stru
     }
     if (requires_copies(plan)) {
         return slc_fail_budget(err, plan->budget_bytes, plan->minimum_bytes,
-                               "copies of %" PRIu64 " MiB, one per mode, in addition to the store",
+                               "a run with %" PRIu64 " MiB of replicas, one per mode,",
                                slc_div_up_u64(copies, mib));
     }
     return slc_fail_budget(

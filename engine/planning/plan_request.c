@@ -27,7 +27,7 @@ static enum slc_status check_devices(const struct slc_plan_request *request, str
     if (request->cpu_groups > 0 && request->copies == SLC_COPIES_ALWAYS) {
         return slc_fail(
             err, SLC_ERR_USAGE,
-            "copies per mode need a single device: request copies auto or never, or no devices");
+            "replicas need a single device: request copies auto or never, or no devices");
     }
     return SLC_OK;
 }
@@ -86,8 +86,7 @@ static enum slc_status check_gpu(const struct slc_plan_request *request, struct 
             err, SLC_ERR_USAGE,
             request->copies == SLC_COPIES_ALWAYS ? SLC_FIELD_COPIES : SLC_FIELD_PASSES,
             SLC_FIELD_DEVICE, "%s are available on the CPU only: request auto, or the device cpu",
-            request->copies == SLC_COPIES_ALWAYS ? "copies per mode"
-                                                 : "passes that update two modes");
+            request->copies == SLC_COPIES_ALWAYS ? "replicas" : "passes that update two modes");
     }
     return SLC_OK;
 }
@@ -103,10 +102,10 @@ static enum slc_status check_choices(const struct slc_plan_request *request, str
         return slc_fail(
             err, SLC_ERR_USAGE,
             request->deterministic
-                ? "deterministic passes add in the order of the stream, but copies per mode add in "
-                  "another order: request copies auto or never, or do not request deterministic"
-                : "copies per mode need a tensor that stays in memory, but caching is disabled: "
-                  "request copies auto or never, or enable caching");
+                ? "deterministic passes add in the order of the stream, but replicas in another "
+                  "order: request copies auto or never, or do not request deterministic"
+                : "replicas need a tensor that stays in memory, but caching is disabled: request "
+                  "copies auto or never, or enable caching");
     }
     if (request->passes != SLC_PASSES_AUTO && request->passes != SLC_PASSES_PLAIN &&
         request->passes != SLC_PASSES_FUSED) {
@@ -119,7 +118,7 @@ static enum slc_status check_choices(const struct slc_plan_request *request, str
     }
     if (request->passes == SLC_PASSES_FUSED && request->copies == SLC_COPIES_ALWAYS) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "with copies per mode there are no passes that could update two modes: "
+                        "MTTKRPs from replicas make no passes, so no pass can update two modes: "
                         "request copies auto or never, or passes auto or plain");
     }
     return SLC_OK;
@@ -169,9 +168,8 @@ static enum slc_status check_rows(const struct slc_layout_info *info,
         return slc_fail_field(
             err, SLC_ERR_UNSUPPORTED,
             request->copies == SLC_COPIES_ALWAYS ? SLC_FIELD_COPIES : SLC_FIELD_PASSES,
-            "rows are not updated from their nonzeros with %s: request auto",
-            request->copies == SLC_COPIES_ALWAYS ? "copies per mode"
-                                                 : "passes that update two modes");
+            "rows cannot be updated from their nonzeros with %s: request auto",
+            request->copies == SLC_COPIES_ALWAYS ? "replicas" : "passes that update two modes");
     }
     for (unsigned n = 0; n < info->order; n++) {
         if (info->dims[n] > UINT64_C(1) << 32) {

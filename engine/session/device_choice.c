@@ -138,7 +138,7 @@ static enum slc_status check_gpu_fits(const struct slc_device_wish *wish,
         return SLC_OK;
     }
     if (request->copies == SLC_COPIES_ALWAYS) {
-        return slc_fail_field(why, SLC_ERR_USAGE, SLC_FIELD_COPIES, "copies per mode need the CPU");
+        return slc_fail_field(why, SLC_ERR_USAGE, SLC_FIELD_COPIES, "replicas need the CPU");
     }
     if (request->passes == SLC_PASSES_FUSED) {
         return slc_fail_field(why, SLC_ERR_USAGE, SLC_FIELD_PASSES,

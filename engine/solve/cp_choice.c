@@ -82,8 +82,8 @@ check_biases(const struct slc_cp_options *options, unsigned order, struct slc_er
 
     if (components > options->rank && options->unlisted == SLC_UNLISTED_ZERO) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "biases need unknown unlisted cells: request no biases, or declare "
-                        "unlisted cells unknown");
+                        "biases are possible only if unlisted cells are unknown: declare them "
+                        "unknown, or request no biases");
     }
     if (components > options->rank && is_nonnegative(options->loss)) {
         return slc_fail(err, SLC_ERR_USAGE,

@@ -1,6 +1,5 @@
-/* Structs of the Arrow C data interface and the Arrow C stream interface, as in their
- * specification, which defines the guards: a program may declare the structs before it includes
- * this header. The library includes this header, too. */
+/* Structs of the Arrow C data interface and the Arrow C stream interface, with the guards of their
+ * specification. If a program already declares the structs, this header does not declare them. */
 #ifndef SLUICE_ARROW_H
 #define SLUICE_ARROW_H
 

@@ -92,8 +92,8 @@ struct sluice_convert_options {
     /* Only for Arrow tables: name of the table in sluice_store_info.source and in messages, such as
      * the path of its file. NULL means "the Arrow table". */
     const char *source_name;
-    /* If not 0, values of zero are stored as listed cells, and so is a sum of duplicates that is
-     * zero. All cells of a dense input are then stored. Commands that read the store keep them. */
+    /* If not 0, values of zero are stored as listed zeros, also if they are sums of duplicates; of
+     * a dense input, all cells are stored. Appending, slicing and permuting keep listed zeros. */
     uint64_t keep_zeros;
 };
 
@@ -145,11 +145,11 @@ SLUICE_API enum sluice_status sluice_convert(const char *input,
  * Threads: get_next is called from one thread at a time, but not always from the same one; arrays
  * are released from any thread.
  * Ownership: the stream is released in every case.
- * Errors: those of sluice_convert; SLUICE_ERR_INPUT with the row as line (from 1) and the column,
- * for malformed batches, and for an error of the producer, with its message. On error, `report` is
+ * Errors: those of sluice_convert; SLUICE_ERR_INPUT for a wrong field (`line` is its row, from 1),
+ * a malformed batch, or an error of the producer, with its message. On error, `report` is
  * unchanged, and `output` does not exist or is the old store; there is no saved state.
- * Cost: as sluice_convert. Memory: run.memory_bytes, and the batches of the producer, of which at
- * most one more than the number of threads are held at a time. */
+ * Cost: as sluice_convert. Memory: run.memory_bytes plus the batches of the producer. At most one
+ * batch more than the number of threads is held at a time. */
 SLUICE_API enum sluice_status sluice_convert_arrow(struct ArrowArrayStream *stream,
                                                    const char *output,
                                                    const struct sluice_convert_options *options,
@@ -387,16 +387,16 @@ struct sluice_export_options {
     enum sluice_export_form form;
     enum sluice_index_base index_base; /* first index in FROSTT text */
     uint64_t overwrite;                /* if not 0, an existing file is replaced */
-    /* If not 0, the text starts with a header that states the index base and the mode sizes: that
-     * of extended FROSTT, or for SLUICE_BASE_ZERO that of GenTen. */
+    /* If not 0, the text starts with a header that states the index base and the mode sizes: the
+     * header of extended FROSTT or, for SLUICE_BASE_ZERO, the header of GenTen. */
     uint64_t header;
 };
 
 /* Writes the store at `path` in another format, as `sluice export` does. FROSTT text has, for each
  * value, the fewest digits from which the same bits are read back. With the `output` "-", FROSTT
- * text is written to standard output; other formats need a file. A message states it if a reader of
- * text without a header cannot find the index base or the mode sizes. Stores the number of nonzeros
- * in *ret_nnz, which may be NULL.
+ * text is written to standard output; other formats need a file. If text without a
+ * header does not show its index base or mode sizes, a message says so. Stores the number of
+ * nonzeros in *ret_nnz, which may be NULL.
  * Errors: the common errors; SLUICE_ERR_UNSUPPORTED if the format cannot hold the tensor. On error,
  * *ret_nnz is unchanged and no file is left.
  * Cost: one pass over the store; for SLUICE_EXPORT_NPZ, as many passes as the memory budget

@@ -23,9 +23,10 @@ struct sluice_iteration {
      * no nonzeros are held out, or if an earlier run computed the iteration. */
     uint64_t heldout;
     double heldout_rmse, heldout_mae;
-    /* With penalties, what the method minimizes. With the loss poisson, the log-likelihood without
-     * the terms log x!. For completion, the root mean square error on the listed cells that are not
-     * held out (loss ls), or the sum of the loss over these cells. Otherwise 0. */
+    /* With penalties, the function that the method minimizes. With the loss poisson, the
+     * log-likelihood without the terms log x!. For completion, the root mean square error on the
+     * listed cells that are not held out (loss ls), or the sum of another loss over these cells.
+     * Otherwise 0. */
     double objective;
     double violation;        /* poisson: violation of the KKT conditions before the updates */
     double inner;            /* mean number of inner iterations of a row, or 0 */
@@ -47,8 +48,8 @@ struct sluice_checkpoint {
 
 /* Algorithms. */
 enum sluice_method {
-    SLUICE_METHOD_AUTO,  /* the first of the following that fits the constraints */
-    SLUICE_METHOD_ALS,   /* alternating least squares: only regularization */
+    SLUICE_METHOD_AUTO,  /* the first of the following that supports loss and constraints */
+    SLUICE_METHOD_ALS,   /* alternating least squares: regularization, but no constraints */
     SLUICE_METHOD_HALS,  /* coordinate descent: all constraints except simplex and smooth */
     SLUICE_METHOD_ADMM,  /* alternating direction method of multipliers: all constraints */
     SLUICE_METHOD_MU,    /* poisson: multiplicative updates */
@@ -57,13 +58,14 @@ enum sluice_method {
     SLUICE_METHOD_NEWTON /* completion: damped Newton steps, for every loss */
 };
 
-/* What a decomposition minimizes: the sum over cells of the loss of the value x and the model m. */
+/* The loss of a cell with the value x, for which the model has the value m. A decomposition
+ * minimizes the sum of the losses of all cells that count. */
 enum sluice_loss {
     SLUICE_LOSS_LS,      /* (x - m)^2 */
-    SLUICE_LOSS_POISSON, /* m - x log m: counts; the model has no negative numbers */
+    SLUICE_LOSS_POISSON, /* m - x log m, for counts; the model has no negative numbers */
     /* Only for completion: */
-    SLUICE_LOSS_BERNOULLI, /* log(1 + e^m) - x m: 0 and 1; m is the log-odds of 1 */
-    SLUICE_LOSS_GAMMA,     /* x / m + log m: values above 0; the model has no negative numbers */
+    SLUICE_LOSS_BERNOULLI, /* log(1 + e^m) - x m, for values 0 and 1; m is the log-odds of 1 */
+    SLUICE_LOSS_GAMMA,     /* x / m + log m, for values above 0; no negative numbers in the model */
     SLUICE_LOSS_HUBER      /* (x - m)^2 up to |x - m| = huber, then linear */
 };
 
@@ -73,8 +75,9 @@ enum sluice_unlisted {
     SLUICE_UNLISTED_UNKNOWN /* completion: only listed cells count */
 };
 
-/* Additional components of a completion, after the others: the bias of mode n has one number per
- * row in mode n, and equal numbers in the other modes; the mean is one more component. */
+/* Additional components of a completion, after the `rank` others. The bias of mode n has one number
+ * per row in mode n, and equal numbers in the other modes; the mean has equal numbers in all
+ * modes. */
 enum sluice_biases {
     SLUICE_BIASES_AUTO, /* all for completion, unless the model has no negative numbers */
     SLUICE_BIASES_NONE,
@@ -97,9 +100,9 @@ struct sluice_cpd_options {
     /* time limit, checked between passes or their parts, and while replicas are made; 0 means no
      * limit */
     double max_seconds;
-    double regularization; /* added to the diagonal of every V, the elementwise
-                            * product of Gram matrices with which a mode is solved */
-    uint64_t seed;         /* seed of the uniform random start */
+    /* added to the diagonal of the matrix V(n) with which mode n is solved (see sluice_cpd) */
+    double regularization;
+    uint64_t seed; /* seed of the uniform random start */
     /* Folder with the start (mode-1.npy, ..); NULL means a random start. A factor of a saved model
      * (with lambda.npy) may have fewer rows than the mode, which has grown: new rows start random.
      * Rows correspond by index, or by name if the store of the model still exists unchanged. */
@@ -134,20 +137,20 @@ struct sluice_cpd_options {
     uint32_t reserved; /* 0 */
     /* Arrays with one number per mode of the tensor, or NULL. */
     const double *l1; /* penalties: l1[n] times the sum of the magnitudes of the factor of mode n */
-    const double *regularizations; /* like regularization, to which they are added */
+    const double *regularizations; /* of each mode, in addition to `regularization` */
     /* penalties: smooth[n] times the sum of the squared differences of consecutive rows of mode n,
      * which must not be relabelled */
     const double *smooth;
-    /* Bounds of the numbers of the factors, -INFINITY and INFINITY if there is none. With a bound,
-     * the columns of a factor are not normalized. Both must be set, or both NULL. */
+    /* The smallest and the largest number that each factor may have; -INFINITY and INFINITY mean no
+     * bound. Columns of a factor with a bound are not normalized. Set both arrays or none. */
     const double *low, *high;
     uint32_t loss;     /* enum sluice_loss */
     uint32_t unlisted; /* enum sluice_unlisted */
     uint32_t biases;   /* enum sluice_biases */
     uint32_t inner;    /* most inner iterations of a row; 0 means 10 */
-    double huber;      /* where the loss huber becomes linear; 0 means 1 */
-    /* Completion with row updates of the program (sluice/row_solver.h); method, loss and biases
-     * must not be set. NULL means the method. */
+    double huber;      /* magnitude of x - m above which the loss huber is linear; 0 means 1 */
+    /* Functions of the program that update rows in a completion (sluice/row_solver.h); method, loss
+     * and biases must then be 0. NULL means that `method` updates rows. */
     const struct sluice_row_solver *row_solver;
 };
 
@@ -169,10 +172,10 @@ SLUICE_API enum sluice_status sluice_cpd_plan(const struct sluice_store *store,
  * ||X - M|| / ||X|| (Kolda and Bader, SIAM Review 2009, section 3.4). Columns of factors have
  * 2-norm 1, components are sorted by descending weight, and the element of largest magnitude of a
  * column is positive in all modes, or in all modes but one.
- * Constraints: SLUICE_METHOD_HALS and SLUICE_METHOD_ADMM minimize ||X - M||^2 / 2, plus for each
- * mode the l1 penalty and half of the regularization times the sum of squares, of factors whose
- * columns are not normalized; the objective never increases. Penalties of only some modes move the
- * scale to the other modes.
+ * Constraints: SLUICE_METHOD_HALS and SLUICE_METHOD_ADMM minimize ||X - M||^2 / 2 plus, for each
+ * mode, the penalties and half of the regularization times the sum of the squares of the factor.
+ * These terms are those of factors before their columns are normalized; the objective never
+ * increases. If only some modes have penalties, the scale of the model moves to the other modes.
  * Losses: with SLUICE_LOSS_POISSON, or if unlisted cells are unknown, rows of factors are computed
  * from their nonzeros, and the model minimizes the sum of the loss (sluice-cpd(1)).
  * Checkpoints: if a run ended for any reason, the same call resumes the run from the last

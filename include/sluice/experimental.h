@@ -52,7 +52,7 @@ struct sluice_device_plan {
     /* 1 if no GPU was opened, and `name` is the chip in sluice_device_options.chip */
     uint32_t described;
     uint32_t multiprocessors;
-    char name[128]; /* "": the CPU */
+    char name[128]; /* name of the GPU; "" for the CPU */
 };
 
 /* Selects the devices that compute; see sluice_compute_options.device. */
@@ -118,12 +118,12 @@ struct sluice_predict_text_options {
     /* For tables: the store of the model's tensor, with its columns and names. NULL means the store
      * that the record of the model names. */
     const char *store;
-    /* For tables: names of columns that replace those of the store, as in `sluice predict
-     * --columns`, and of the column with the values ("": none). NULL means those of the store. If
-     * one is not NULL, the input is a table. */
+    /* For tables: `columns` replaces the names of the store's columns, as `sluice predict
+     * --columns` does; `value_column` names the column with the values, or is "" for none. NULL
+     * means the columns of the store. If one of the two is not NULL, the input is a table. */
     const char *columns, *value_column;
     /* For tables: words, separated by commas, that are read as empty fields, as in
-     * `sluice_table_options`. NULL means those of the store. */
+     * `sluice_table_options`. NULL means the words that the store records. */
     const char *null;
 };
 
@@ -148,8 +148,8 @@ struct sluice_predict_report {
  * with the columns of the store of the model. The indices of stores and tables are written from 1.
  * `output` is a path, "-" for standard output (not for .npy), or NULL for the report alone.
  * `report` may be NULL.
- * Errors: SLUICE_ERR_INPUT with file, line and column, also if the store of the model is not known
- * or its modes differ from those of the model; SLUICE_ERR_USAGE, SLUICE_ERR_UNSUPPORTED,
+ * Errors: SLUICE_ERR_INPUT with file, line and column, or if the store of the model is not known
+ * or has other modes than the model; SLUICE_ERR_USAGE, SLUICE_ERR_UNSUPPORTED,
  * SLUICE_ERR_FORMAT, SLUICE_ERR_DAMAGED and SLUICE_ERR_BUDGET for stores and tables, SLUICE_ERR_IO,
  * SLUICE_ERR_NOSPACE, SLUICE_ERR_MEMORY, SLUICE_ERR_SYSTEM, SLUICE_ERR_INTERRUPTED.
  * On error, `report` is unchanged and the output file is not created.
@@ -291,15 +291,15 @@ struct sluice_sweep_rank {
     uint32_t runs;
     uint64_t best_seed; /* seed of the run with the largest fit */
     double best_fit;
-    /* mean factor match score with the best run, of the other runs that reached its fit to within
-     * 1e-4; NaN if there are none */
+    /* mean factor match score of the best run with the other runs whose fit is within 1e-4 of the
+     * best fit; NaN if there are none */
     double agreement;
     /* core consistency (CORCONDIA) of the best run in percent; if unknown, NaN, and `note` has the
      * reason */
     double consistency;
     uint64_t compared; /* number of other runs that were compared with the best run */
     char note[192];    /* why the agreement or core consistency is unknown, else "" */
-    uint64_t reached;  /* number of runs that reached the best fit to within 1e-4 */
+    uint64_t reached;  /* number of runs whose fit is within 1e-4 of the best fit */
 };
 
 /* The rank that a sweep suggests. */

@@ -79,10 +79,10 @@ struct sluice_model_info {
     uint64_t heldout;
     double heldout_rmse, heldout_mae, heldout_norm;
     uint64_t device_nnz; /* nonzeros that GPUs multiplied, in all passes */
-    /* The last components, `biases` of them, are biases: of mode n, in ascending order, for each
-     * bit n of bias_modes, then the mean (enum sluice_biases). */
+    /* The last `biases` components are biases (enum sluice_biases): one for each mode n whose bit n
+     * in bias_modes is set, in ascending order, then the mean. */
     uint32_t biases, bias_modes;
-    double objective, violation; /* of struct sluice_iteration, of the model */
+    double objective, violation; /* as in struct sluice_iteration, for this model */
 };
 
 /* Describes a model and the run that made it. Errors: SLUICE_ERR_USAGE for a wrong struct_bytes.
@@ -134,11 +134,11 @@ struct sluice_diagnosis {
     /* condition number of each factor without its zero columns; NaN if the factor has fewer rows
      * than columns */
     double condition[SLUICE_MAX_ORDER];
-    /* if not 0, the error on held-out nonzeros is no better than that of all zeros */
+    /* if not 0, a model of zeros has no larger error on the held-out nonzeros */
     uint32_t heldout_no_better_than_zeros;
     uint32_t note_count;
-    /* what a user should know before using the model: sentences without full stop, in which modes
-     * and components count from 1 */
+    /* What a user should know before using the model. Each note is a sentence without full stop;
+     * modes and components in notes count from 1. */
     char notes[SLUICE_MAX_NOTES][320];
 };
 

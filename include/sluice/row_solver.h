@@ -1,6 +1,6 @@
-/* Row solvers of the caller: decompositions whose factors are updated row by row, from the nonzeros
- * of each row, by functions of the program. sluice streams the nonzeros; the functions see a row as
- * values and products. sluice/sluice.h does not include this header, which may still change
+/* Row solvers of the caller: functions of a program that update the factors of a decomposition row
+ * by row, from the nonzeros of each row. sluice streams the nonzeros and passes their values and
+ * products to the functions. sluice/sluice.h does not include this header, which may still change
  * incompatibly before version 1.
  *
  * A row x of the factor of mode n is updated by traversals over the row's nonzeros, in pieces:
@@ -14,15 +14,15 @@
  *     row of the factor = x
  *
  * The model at a nonzero of the row is the inner product of x and the products of the nonzero: the
- * elementwise product of the rows of all other factors. So an update by weighted least squares adds
- * w p p^T and w v p of each nonzero, with value v and products p, and its step solves an R x R
- * system; a gradient step adds R numbers.
+ * elementwise product of the rows of all other factors. For example, in weighted least squares, the
+ * sums are those of w p p^T and w v p over the nonzeros, with weight w, products p and value v, and
+ * the step solves an R x R system; a gradient step needs R sums.
  *
  * Rows are independent and may be updated at the same time. Usually all traversals of a row run
- * while its nonzeros are in memory; `streamed` is 1 if each traversal reads the drive. The sums of
- * pieces that different threads computed are added by sluice, in a fixed order: the result has the
- * same bits for any number of threads and any budget if the functions only depend on their
- * arguments. */
+ * while its nonzeros are in memory; `streamed` is 1 if each traversal reads the drive. Threads may
+ * compute sums of different pieces of a row; sluice adds these sums in a fixed order. Therefore the
+ * result has the same bits for any number of threads and any budget if the functions depend only on
+ * their arguments. */
 #ifndef SLUICE_ROW_SOLVER_H
 #define SLUICE_ROW_SOLVER_H
 
@@ -47,40 +47,39 @@ struct sluice_row {
     uint64_t nnz;   /* nonzeros of the row; may be 0 */
     uint32_t rank;
     uint32_t traversals; /* complete traversals of the row */
-    uint32_t streamed;
-    /* R numbers, in: the row of the factor, out: its solution. All numbers must be finite. */
-    double *x;
-    double *memory; /* numbers that the row keeps, zero before its first traversal */
+    uint32_t streamed;   /* 1 if each traversal of the row reads the drive, otherwise 0 */
+    double *x;           /* R numbers: the row of the factor; `step` must leave finite numbers */
+    double *memory;      /* numbers that the row keeps, zero before its first traversal */
 };
 
 /* Nonzeros of one row. */
 struct sluice_row_piece {
     uint32_t nnz;           /* 1 to 1024 */
-    uint32_t pitch;         /* numbers from the products of a nonzero to those of the next */
-    const double *values;   /* nnz */
-    const double *products; /* nnz x pitch, of which the first R numbers of each row are products */
+    uint32_t pitch;         /* length of a row of `products`, at least R */
+    const double *values;   /* nnz numbers */
+    const double *products; /* nnz x pitch; the first R numbers of a row are those of a nonzero */
 };
 
-/* A row solver. Functions get `context` first, and the number of the calling worker, from 0; they
- * are called from several threads at the same time, except `begin`. Functions that may be NULL are
- * marked optional. */
+/* A row solver. Functions that process a row may be called from several threads at the same time;
+ * `worker` is the number of the calling worker, from 0. Every function gets `context`. Functions
+ * that may be NULL are marked optional. */
 struct sluice_row_solver {
     uint64_t struct_bytes;
     /* Identifies the method and its parameters: a checkpoint is only resumed by a solver with the
      * same name. 1 to 63 bytes. */
     const char *name;
     void *context;
-    /* Returns the numbers that a traversal adds up, at least 1. */
+    /* Returns the number of sums of a traversal, at least 1. */
     uint64_t (*sums)(void *context, uint32_t rank);
-    /* Optional. Returns the numbers that a row keeps between traversals; NULL: none. */
+    /* Optional. Returns how many numbers a row keeps between traversals; NULL: none. */
     uint64_t (*memory)(void *context, uint32_t rank);
     /* Optional. Called before the rows of a mode are updated. A value other than 0 ends the run
      * with SLUICE_ERR_USAGE. */
     int (*begin)(void *context, const struct sluice_row_mode *mode);
     /* Optional. Prepares x and the memory of a row before its first traversal. */
     void (*start)(void *context, uint32_t worker, struct sluice_row *row);
-    /* Adds to the sums of a traversal. Must not change the row. Several workers may call this for
-     * the same row, each with its own sums. */
+    /* Adds the nonzeros of a piece to the sums of a traversal. Must not change the row. Several
+     * workers may call this function for the same row, each with its own sums. */
     void (*add)(void *context,
                 uint32_t worker,
                 const struct sluice_row *row,
@@ -89,8 +88,8 @@ struct sluice_row_solver {
     /* Uses the sums of a traversal. Returns 0 if the row is done, otherwise 1: another traversal
      * follows. */
     int (*step)(void *context, uint32_t worker, struct sluice_row *row, const double *sums);
-    /* Optional. Returns the part of the objective of the pieces' nonzeros, at the row's x. NULL:
-     * the sum of squared residuals. */
+    /* Optional. Returns what the nonzeros of a piece add to the objective, with the row's x. NULL:
+     * their squared residuals. */
     double (*objective)(void *context,
                         uint32_t worker,
                         const struct sluice_row *row,

@@ -53,8 +53,8 @@ static const struct option options[] = {
         "how to combine nonzeros with equal coordinates: sum, mean, min, max, error, keep-first or "
         "keep-last"),
     {"keep-zeros", OPTION_FLAG, offsetof(struct arguments, keep_zeros),
-     .help = "store values of 0 as listed cells, also in later commands that use OUT; of a dense "
-             "IN, all cells are stored"},
+     .help = "store values of 0 as listed cells, also in later commands that use OUT; all cells "
+             "of a dense IN are stored"},
     {"value", OPTION_STRING, offsetof(struct arguments, value), .value = "TYPE|NAME",
      .fallback = "auto",
      .help = "type of the values: auto (lossless), f32 (rounds) or f64; with --columns, also the "

@@ -63,26 +63,27 @@ static const struct option options[] = {
      .help = "the same as --unlisted unknown"},
     {"biases", OPTION_CHOICE, offsetof(struct arguments, biases), .value = "WHICH",
      .fallback = "auto", .choices = biases_choices,
-     .help = "with --observed: none, mean, or all (the mean, and a bias of every row of every "
-             "mode) as additional components; auto means all, or none if the model is not "
-             "negative"},
+     .help = "with --observed: additional components: none, mean, or all (the mean, and a bias of "
+             "every row of every mode); auto means all, or none if the model has no negative "
+             "numbers"},
     {"inner", OPTION_U64, offsetof(struct arguments, inner), .value = "N", .fallback = "10",
      .minimum = 1, .maximum = 1000,
      .help = "maximum number of inner iterations of a row, for mu, pdnr, ccd and newton"},
     {"huber", OPTION_DOUBLE, offsetof(struct arguments, huber), .value = "X", .fallback = "1",
-     .help = "residual above which the loss huber grows linearly"},
+     .help = "magnitude of the residual above which the loss huber is linear"},
     {"method", OPTION_CHOICE, offsetof(struct arguments, method), .value = "NAME",
      .fallback = "auto", .choices = method_choices,
-     .help = "algorithm: als, with constraints hals or admm; for --loss poisson mu or pdnr; with "
-             "--observed als, ccd or newton; auto: the first that fits"},
+     .help = "algorithm: als, or with constraints hals or admm; with --loss poisson, mu or pdnr; "
+             "with --observed, als, ccd or newton; auto chooses the first that supports the loss "
+             "and the constraints"},
     {"nonnegative", OPTION_MODES_OR_ALL, offsetof(struct arguments, nonnegative), .value = "MODES",
-     .help = "factors without negative numbers, in all modes or in those listed, such as 1,3"},
+     .help = "factors without negative numbers, in the modes listed, such as 1,3, or in all"},
     {"simplex", OPTION_MODES_OR_ALL, offsetof(struct arguments, simplex), .value = "MODES",
      .help = "factors whose rows are on the simplex (without negative numbers, with the sum 1), in "
-             "all modes or in those listed; their columns are not normalized"},
+             "the modes listed, or in all; their columns are not normalized"},
     {"l1", OPTION_MODE_NUMBERS, offsetof(struct arguments, l1), .value = "[MODE=]X",
      .help = "penalty that makes factors sparse: X times the sum of the magnitudes of the numbers "
-             "of all modes, or of mode MODE; may be repeated"},
+             "of each factor, or of the factor of mode MODE; may be repeated"},
     {"reg", OPTION_MODE_NUMBERS, offsetof(struct arguments, regularization), .value = "[MODE=]X",
      .fallback = "0",
      .help = "regularization: a number added to the diagonal of the matrix V with which a mode is "
@@ -90,10 +91,10 @@ static const struct option options[] = {
              "or for mode MODE; may be repeated"},
     {"smooth", OPTION_MODE_NUMBERS, offsetof(struct arguments, smooth), .value = "[MODE=]W",
      .help = "penalty that makes columns smooth: W times the sum of the squared differences of "
-             "consecutive rows of all modes, or of mode MODE, such as a time; may be repeated"},
+             "consecutive rows of each factor, or of the factor of mode MODE; may be repeated"},
     {"bounds", OPTION_MODE_BOUNDS, offsetof(struct arguments, bounds), .value = "[MODE=]LOW,HIGH",
-     .help = "bounds of the numbers of all factors, or of mode MODE, whose columns are then not "
-             "normalized; -inf and inf mean no bound; may be repeated"},
+     .help = "smallest and largest number in all factors, or in the factor of mode MODE; their "
+             "columns are not normalized; -inf and inf mean no bound; may be repeated"},
     {"seed", OPTION_U64, offsetof(struct arguments, seed), .value = "N", .fallback = "0",
      .maximum = INT64_MAX,
      /* maximum of a JSON integer */ .help = "seed of the random start"},

@@ -291,7 +291,7 @@ static void refusals(void)
     request = rows_request(3);
     request.copies = SLC_COPIES_ALWAYS;
     SLC_ASSERT_FAILS(plan_run(&run, made.path, &request, &err), SLC_ERR_UNSUPPORTED, &err,
-                     "copies per mode");
+                     "replicas");
     slc_error_clear(&err);
     close_run(&run);
     request = rows_request(3);

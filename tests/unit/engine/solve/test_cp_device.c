@@ -341,7 +341,7 @@ static void test_impossible(void)
     make_problem();
     device_run_store(&run, path, NULL, UINT64_C(1) << 30, 0);
     request.copies = SLC_COPIES_ALWAYS;
-    refuse(&run, &request, "copies per mode are available on the CPU only: request auto");
+    refuse(&run, &request, "replicas are available on the CPU only: request auto");
     request = plain;
     request.passes = SLC_PASSES_FUSED;
     refuse(&run, &request, "two modes are available on the CPU only: request auto");
