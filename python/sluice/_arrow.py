@@ -1,4 +1,4 @@
-"""Tables as Arrow streams: of anything with __arrow_c_stream__, and of columns of NumPy arrays."""
+"""Makes Arrow streams of tables: objects with __arrow_c_stream__, and NumPy arrays as columns."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Column:
         self.mask = np.ma.getmaskarray(values) if np.ma.is_masked(values) else None
         array = np.asarray(values)
         if array.dtype.kind == "T":
-            array = array.astype(object)  # with the missing strings as they are
+            array = array.astype(object)  # keeps the marks of missing strings, which `buffers` detects
         if array.ndim != 1:
             raise UsageError(f"column {name!r} has {array.ndim} dimensions; expected one")
         if array.dtype.kind == "M":
@@ -234,11 +234,11 @@ def _item(name: str) -> str:
 
 
 def table_items(source: Any, columns: Union[None, str, Sequence[Any]], value_column: Optional[Any]) -> Optional[str]:
-    """Returns the items of `columns`; names of columns of the table need no quotes. None: all columns."""
+    """Returns the items of `columns` as one string, or None for all columns. Column names in a list need no quotes."""
     if isinstance(columns, str):
         return columns
     names = _names(source)
-    if columns is None:  # not those that an Arrow stream of the table may add, such as an index
+    if columns is None:  # all columns, without those that the Arrow stream may add, such as an index
         columns = [name for name in names if name != value_column]
     return ",".join(_item(str(one)) if one in names else str(one) for one in items("columns", columns, "a list of columns")) or None
 
@@ -255,15 +255,15 @@ def _are_known(items: str, names: Sequence[Any]) -> bool:
 
 def table_stream(source: Any, items: Optional[str], value_column: Optional[Any]) -> Any:
     """
-    Returns the stream of a table, whose `pointer` is its address. Columns that are not used are
-    left out if the source can do this: the name of a used column is part of the items.
+    Returns an object for the stream of a table; `pointer` of the object is the stream's address. If
+    the source can do this, the stream has only the columns whose names occur in `items`.
     """
     names = _names(source)
     used = [name for name in names
             if items is None or str(name) in items.replace('""', '"') or str(name) == str(value_column)]
     if items is not None and not (_are_known(items, names) and (
             value_column is None or str(value_column) in map(str, names))):
-        used = names  # the message that no column has the name of an item lists all columns
+        used = names  # the library rejects the items, and its message lists all columns
     if hasattr(source, "scanner"):  # a dataset
         source = source.scanner(columns=used, batch_size=ROWS, batch_readahead=2, fragment_readahead=1)
     if hasattr(source, "to_reader") and not hasattr(source, "__arrow_c_stream__"):

@@ -172,21 +172,21 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
                      `missing` and `transform` are as for files, and the result is that of a CSV
                      with the same rows: integers are names, too, unless the item is "int(NAME)".
                      The table is read batch by batch. In a list, an item that is the name of a
-                     column needs no quotes. None: all columns except that of the values.
-                     `source_name` is the name of the table in `info().source` and in messages,
-                     such as the path of its file
+                     column needs no quotes. Without `columns`, all columns except that of the
+                     values are modes. `source_name` is the name of the table in `info().source`
+                     and in messages, such as the path of its file
 
     The store keeps the names: see Tensor.labels. Values of duplicates are added unless `duplicates`
     is "mean", "min", "max", "error", "keep-first" or "keep-last". With `keep_zeros`, values of 0 are
     stored as listed cells instead of being dropped: ratings or counts that were observed to be 0.
-    `memory` limits the memory of the
-    process, including arrays. `fibers` selects the mode, or (mode, bits), whose fibers are kept
-    together; with "auto", the nonzeros determine the mode. `progress` is called regularly with the phase, the units done
-    and the units in total (None: unknown). Ctrl-C stops the call. If a long conversion of a file
-    was interrupted, the same call resumes from its last commit, unless `restart` is True;
-    `checkpoint_interval` is the time between commits in seconds. `format` is the format of a file,
-    as for --format of the command. Data larger than memory is sorted in files in `temp_folder`,
-    which have at most `max_temp` bytes together.
+    `memory` limits the memory of the process, including arrays. `fibers` selects the mode, or (mode,
+    bits), whose fibers are kept together; with "auto", the nonzeros determine the mode. `progress`
+    is called regularly with the phase, the units done and the units in total (None: unknown).
+    Ctrl-C stops the call. If a long conversion of a file was interrupted, the same call resumes
+    from the last commit of the conversion, unless `restart` is True; `checkpoint_interval` is the
+    time between commits in seconds. `format` is the format of a file, as for --format of the
+    command. Data larger than memory is sorted in files in `temp_folder`, which have at most
+    `max_temp` bytes together.
 
     >>> coords = [[0, 0, 1], [2, 0, 1]]                   # one row per mode
     >>> t = sluice.convert(coords, "t.slc", [1.5, 2, 4], labels={0: ["ann", "bob"]})

@@ -18,7 +18,7 @@ from ._numpy import np
 from ._tensor import Tensor
 
 UNSEEN = ("error", "skip")
-# Options of `fit` for sluice.convert that hold for all tensors of the same kind.
+# Options of sluice.convert that `transform` and `score` take over from `fit`.
 KEPT = ("columns", "value_column", "delimiter", "header", "missing", "null", "transform", "index_base", "duplicates", "value", "format",
         "temp_folder", "max_temp")
 SHOWN = 5  # number of unseen names in a message
@@ -30,7 +30,7 @@ def _keywords(function: Any, *without: str) -> List[str]:
 
 
 OPTIONS = _keywords(Tensor.cpd, "rank")
-# Options of cpd that an MTTKRP has, too.
+# Options that Tensor.cpd and Tensor.mttkrp have in common.
 SHARED = [name for name in _keywords(Tensor.mttkrp, "factors", "mode") if name in OPTIONS]
 
 
@@ -48,8 +48,8 @@ class CPD:
     of a file, a matrix or array of scipy.sparse or pydata/sparse, or a frame. `convert` are
     options of sluice.convert, such as `columns` and `value_column` for frames and tables; except
     for `values`, `labels` and `shape`, the options of `fit` also hold for `transform` and `score`.
-    Except for Tensors and stores, x is converted to a temporary store, which is removed when
-    `result_` is.
+    Except for Tensors and stores, x is converted to a temporary store, which is removed together
+    with `result_`.
 
     Attributes after fit:
 
@@ -187,7 +187,7 @@ class CPD:
             if not 0 < tensor.norm < np.inf:
                 raise SluiceError(f"{tensor.path}: the norm is {tensor.norm}, too small or too large for a fit; scale the values",
                                   "numeric", file=tensor.path)
-            # Of norm 1, so that no square overflows or underflows.
+            # Relative to the norm of the tensor, so that no square overflows or underflows.
             rows, products = scores / tensor.norm * self.weights_, products / tensor.norm
             square = 1 - 2 * np.sum(rows * products) + np.sum((rows.T @ rows) * gram)
             return float(1 - max(square, 0.0) ** 0.5)
@@ -219,7 +219,7 @@ class CPD:
         if not 0 <= whole("mode", self.mode, -2**63) < tensor.order:
             raise UsageError(f"no mode {self.mode}: the tensor has {tensor.order} modes, counted from 0")
         result = tensor.cpd(self.rank, **self.options)
-        weakref.finalize(result, end.pop_all().close)  # names of the result are read from a temporary store, too
+        weakref.finalize(result, end.pop_all().close)  # the result reads names from a temporary store
         self._convert = {name: given[name] for name in KEPT if name in given}
         self.result_, self.factors_, self.weights_ = result, result.factors, result.weights
         self.fit_, self.n_iter_ = result.fit, result.iterations
@@ -269,7 +269,7 @@ class CPD:
         known = {name: self.options[name] for name in SHARED if name in self.options}
         products = tensor.mttkrp(factors, self.mode, **known)
         values, vectors = np.linalg.eigh(gram)
-        # As in numpy.linalg.lstsq, directions that rounding dominates have no part in the solution.
+        # As in numpy.linalg.lstsq, eigenvalues that are rounding errors are treated as 0.
         used = values > len(values) * np.finfo(float).eps * values[-1]
         rows = (products @ vectors[:, used] / values[used]) @ vectors[:, used].T
         names = tensor.labels(self.mode)

@@ -86,13 +86,13 @@ class Prediction:
 @dataclass(frozen=True)
 class Diagnosis:
     """
-    Properties of the model of a run that may make it unreliable; modes and components count from 0.
+    Properties that may make the model of a run unreliable; modes and components count from 0.
 
     `congruence` is the smallest congruence of two components (the product over modes of the cosine
     of their columns), and `cancelling` are these components if they nearly cancel each other, or
     None. `condition` has the condition number of each factor, or None for a factor with fewer rows
     than columns. `fit_rising` is True if the fit may still have been rising when the run ended, and
-    `no_better_than_zeros` if the held-out error is no better than that of all zeros.
+    `no_better_than_zeros` is True if a model of zeros has no larger held-out error.
 
     >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
     >>> found = t.cpd(3, 10, tol=0).diagnosis
@@ -113,8 +113,8 @@ class Iteration:
     A completed iteration; the first iteration has number 1.
 
     `rmse` and `mae` are the errors of the model on held-out nonzeros; None without a hold-out.
-    `objective` is as in Result; `violation` is that of the KKT conditions before the updates, with
-    the loss "poisson"; `inner` is the mean number of inner iterations of a row.
+    `objective` is as in Result. With the loss "poisson", `violation` is the violation of the KKT
+    conditions before the updates. `inner` is the mean number of inner iterations of a row.
 
     >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
     >>> seen = []
@@ -174,10 +174,10 @@ class Result:
     iterations         number of completed iterations
     stop               why the run ended: "tol", "iterations", "time", "stopped", or "holdout" if the
                        error on held-out nonzeros no longer improved
-    biases             the last components: for each, the mode whose bias it is, or "mean"
-    objective          with the loss "poisson" the log-likelihood without the terms log x!; of a
-                       completion the root mean square error on the listed cells, or the sum of
-                       another loss; otherwise None
+    biases             one item for each bias among the last components: its mode, or "mean"
+    objective          with the loss "poisson", the log-likelihood without the terms log x!; for a
+                       completion, the root mean square error on the listed cells, or the sum of
+                       another loss than "ls"; otherwise None
     resume             (iteration, mode) at which the same call resumes, or None; the first iteration
                        is 1, the first mode is 0
     seconds            run time, including that of earlier runs that were resumed

@@ -57,9 +57,9 @@ class SweepRank:
     """
     Summary of the runs of one rank.
 
-    `seed` and `fit` are those of the best run. `reached` is the number of runs that reached this
-    fit to within 1e-4. `agreement` is the mean factor match score of the others of these runs with
-    the best run. `consistency` is the core consistency (CORCONDIA) of the best run in percent. If
+    `seed` and `fit` are those of the best run. `reached` is the number of runs whose fit is within
+    1e-4 of `fit`. `agreement` is the mean factor match score of the best run with the others of
+    these runs. `consistency` is the core consistency (CORCONDIA) of the best run in percent. If
     `agreement` or `consistency` is None, `note` states the reason.
 
     >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
@@ -84,8 +84,8 @@ class Sweep:
     A sweep over ranks and random starts.
 
     `ranks` is in ascending order. `rank` is the suggested rank or None, and `why` the reason. `best`
-    is the best run of the suggested rank or, if there is none, the run with the best fit. `folder`
-    contains the results; None if the sweep had no output.
+    is the best run of the suggested rank or, if no rank is suggested, the run with the best fit.
+    `folder` contains the results; None if the sweep had no output.
 
     >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
     >>> s = t.sweep([1, 2, 3], runs=2, iters=5, output="ranks")

@@ -230,34 +230,35 @@ class Tensor(Stored):
             holdout: float = 0, holdout_seed: int = 0, pin: str = "auto", schedule: str = "auto", cache: bool = True,
             io_limit: Any = None, progress: Optional[Progress] = None) -> Result:
         """
-        Computes a CP decomposition by alternating least squares, or with constraints or another
-        loss by other methods.
+        Computes a CP decomposition: by alternating least squares or, with constraints or another
+        loss, by other methods.
 
         loss         what the model minimizes: "ls" (squared errors), "poisson" (counts; the model
                      has no negative numbers) or, with `observed`, also "bernoulli" (0 and 1; the
                      model is the log-odds), "gamma" (values above 0) or "huber" (linear for
-                     residuals above `huber`)
+                     residuals whose magnitude exceeds `huber`)
         observed     True: only the cells that the store lists count, the others are unknown (a
                      completion, as for ratings); False: the others are 0
-        biases       with `observed`, components for the mean and for each row of each mode: "all",
-                     "mean", "none" or "auto" (all, or none if the model has no negative numbers).
-                     They are the last components, after the `rank` others
+        biases       with `observed`, additional components after the `rank` others: a bias of each
+                     mode, and the mean ("all"), only the mean ("mean"), "none", or "auto" (all, or
+                     none if the model has no negative numbers)
         inner        maximum number of inner iterations of a row, for "mu", "pdnr", "ccd" and
                      "newton"
-        method       algorithm: "als" (no constraints), "hals" (all except simplex and smooth),
-                     "admm" (all), "mu" or "pdnr" (poisson), "als", "ccd" or "newton" (with
-                     `observed`) or "auto" (the first that fits)
+        method       algorithm: "als" (no constraints), "hals" (all constraints except simplex and
+                     smooth), "admm" (all constraints), "mu" or "pdnr" (poisson), "als", "ccd" or
+                     "newton" (with `observed`), or "auto" (the first that supports the loss and
+                     the constraints)
         nonnegative  True, or the modes whose factors have no negative numbers
         simplex      True, or the modes with rows on the simplex (no negative numbers, sum 1). The
                      columns of these factors are not normalized
         l1           penalty: l1 times the sum of the magnitudes of a factor; one number for all modes,
                      or a dict with a number for each mode
-        smooth       penalty: smooth times the sum of the squared differences of consecutive rows, for
-                     modes such as a time; one number or a dict
-        reg          number that is added to the diagonal of the matrix with which a mode is solved; one
-                     number for all modes, or a dict. With `observed`, 0 means a number that
-                     follows the error of the model
-        bounds       pair of bounds of the numbers of all factors, or a dict with a pair for each mode.
+        smooth       penalty: smooth times the sum of the squared differences of consecutive rows of a
+                     factor, for example in a mode of times; one number for all modes, or a dict
+        reg          regularization: number that is added to the diagonal of the matrix of the least
+                     squares of each mode; one number for all modes, or a dict. With `observed`, 0
+                     means that each iteration chooses the number in proportion to the model's error
+        bounds       (smallest, largest) number in all factors, or a dict with a pair for each mode.
                      The columns of a factor with bounds are not normalized
         init         initial factors: a folder with mode-1.npy, .., a .mat or .ktensor file that
                      export wrote, one matrix per mode, a Result, a pyttb.ktensor or a CPTensor of
@@ -378,7 +379,7 @@ class Tensor(Stored):
         known.mode_order[:self.order] = order
 
     def _init_folder(self, init: Any, folder: str) -> PathLike:
-        """Returns the folder with the initial factors; writes matrices to `folder`. The library checks those of models."""
+        """Returns the folder with the initial factors. Writes factors that are not in a run folder to `folder`."""
         if isinstance(init, Result) and init.folder is not None:
             return init.folder
         given = model_of(init)
