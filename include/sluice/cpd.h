@@ -174,7 +174,7 @@ SLUICE_API enum sluice_status sluice_cpd_plan(const struct sluice_store *store,
  * column is positive in all modes, or in all modes but one.
  * Constraints: SLUICE_METHOD_HALS and SLUICE_METHOD_ADMM minimize ||X - M||^2 / 2 plus, for each
  * mode, the penalties and half of the regularization times the sum of the squares of the factor.
- * These terms are those of factors before their columns are normalized; the objective never
+ * These terms use the factors before their columns are normalized; the objective never
  * increases. If only some modes have penalties, the scale of the model moves to the other modes.
  * Losses: with SLUICE_LOSS_POISSON, or if unlisted cells are unknown, rows of factors are computed
  * from their nonzeros, and the model minimizes the sum of the loss (sluice-cpd(1)).

@@ -14,9 +14,9 @@
  *     row of the factor = x
  *
  * The model at a nonzero of the row is the inner product of x and the products of the nonzero: the
- * elementwise product of the rows of all other factors. For example, in weighted least squares, the
- * sums are those of w p p^T and w v p over the nonzeros, with weight w, products p and value v, and
- * the step solves an R x R system; a gradient step needs R sums.
+ * elementwise product of the rows of all other factors. For example, weighted least squares adds
+ * w p p^T and w v p of each nonzero to the sums (weight w, products p, value v), and its step
+ * solves an R x R system; a gradient step needs R sums.
  *
  * Rows are independent and may be updated at the same time. Usually all traversals of a row run
  * while its nonzeros are in memory; `streamed` is 1 if each traversal reads the drive. Threads may
@@ -57,7 +57,7 @@ struct sluice_row_piece {
     uint32_t nnz;           /* 1 to 1024 */
     uint32_t pitch;         /* length of a row of `products`, at least R */
     const double *values;   /* nnz numbers */
-    const double *products; /* nnz x pitch; the first R numbers of a row are those of a nonzero */
+    const double *products; /* nnz x pitch; the first R of a row are the products of a nonzero */
 };
 
 /* A row solver. Functions that process a row may be called from several threads at the same time;

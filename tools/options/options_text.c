@@ -92,7 +92,7 @@ static json_t *modes_to_json(const struct option_modes *modes)
     return modes->count > 0 ? dims_to_json(modes->count, numbers) : json_null();
 }
 
-/* Appends the text of a use of an option that sets numbers of a mode, counted from 1; 0: of all. */
+/* Appends the text of one use of an option, such as "2=0,1" for mode 2; mode 0 means all modes. */
 static void
 append_numbers(json_t *array, const struct option *option, unsigned mode, const double *numbers)
 {

@@ -478,8 +478,8 @@ static void print_notes(const struct slc_cp_result *result)
     printf("%s", count > 0 ? "\n" : "");
 }
 
-/* Prints the objective of methods that update rows from their nonzeros, the biases, and the
- * iteration of a model that was kept. */
+/* Prints the objective of methods that update rows from their nonzeros, the biases, and, if the
+ * result is the model of an earlier iteration, this iteration. */
 static void report_objective(const struct slc_cp_result *result)
 {
     if (result->loss == SLC_LOSS_LS && result->unlisted == SLC_UNLISTED_ZERO) {

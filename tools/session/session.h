@@ -43,7 +43,7 @@ struct session_options {
     /* held-out fraction of the nonzeros, for cpd; no option sets this member directly */
     double holdout;
     const struct slc_cp_options *solver; /* for cpd: options of the solver; otherwise NULL */
-    /* for cpd, set by the constraints (struct slc_plan_request) */
+    /* for cpd: true if the CPU solves the rows (struct slc_plan_request) */
     bool host_rows;
     uint64_t beside_bytes;
 };

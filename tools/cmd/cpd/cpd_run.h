@@ -229,9 +229,9 @@ struct cpd {
     struct slc_sweep_job *sweep; /* job of the sweep that this run belongs to; NULL: no sweep */
 };
 
-/* Sets algorithm and terms for a tensor of `order` modes of the sizes `dims`, and what the plan
- * needs for them. Errors: SLC_ERR_USAGE if an option names a mode that the tensor does not have;
- * those of slc_cp_choose. */
+/* Sets the algorithm, constraints and penalties for a tensor of `order` modes of the sizes `dims`,
+ * and what the plan needs for them. Errors: SLC_ERR_USAGE if an option names a mode that the tensor
+ * does not have; those of slc_cp_choose. */
 enum slc_status cpd_terms_set(struct arguments *args,
                               unsigned order,
                               const uint64_t *dims,

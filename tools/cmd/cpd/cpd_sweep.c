@@ -27,7 +27,7 @@ static const char *format_cell(char *text, size_t bytes, const char *format, dou
     return text;
 }
 
-/* Formats a core consistency. Values below 0 all mean that the model is not trilinear. */
+/* Formats a core consistency. All values below 0 mean the same: too many components. */
 static const char *format_consistency(char *text, size_t bytes, double percent)
 {
     if (percent < 0.0) {

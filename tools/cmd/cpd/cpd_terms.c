@@ -49,7 +49,7 @@ static enum slc_status read_modes(const struct option_modes *modes,
     return SLC_OK;
 }
 
-/* Sets loss, unlisted cells and biases, and what depends on them. */
+/* Sets loss, unlisted cells and biases, and the options whose defaults depend on them. */
 static void set_loss(struct arguments *args, struct slc_cp_options *options)
 {
     (void)slc_loss_parse(args->loss, &options->loss);
