@@ -57,7 +57,7 @@ static bool must_regroup(const struct slc_builder *builder,
     }
     if (run->mode != assumed->mode || run->bits != assumed->bits) {
         slc_log(SLC_LOG_NOTE,
-                "the sample suggested to keep the fibers of another mode together: sorting again");
+                "fibers of another mode are kept together than the sample suggested: sorting again");
         return true;
     }
     return false;

@@ -57,7 +57,7 @@ enum slc_status cp_holdout_begin(struct cp_state *state, struct slc_error *err)
     if (!(rest >= DBL_MIN / DBL_EPSILON) ||
         rest < manifest->sum_of_squares * 64.0 * DBL_EPSILON * (double)state->order) {
         return slc_fail(err, SLC_ERR_NUMERIC,
-                        "the tensor is 0 without the nonzeros that are held out");
+                        "all nonzeros that are not held out are 0: hold out a smaller part");
     }
     state->norm_x = sqrt(rest);
     state->result->norm_x = state->norm_x;

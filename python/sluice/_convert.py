@@ -212,7 +212,7 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     if not of_file and not of_table and (missing != "error" or null is not None or transform is not None):
         raise UsageError("missing, null and transform apply only to files and tables")
     if not of_table and source_name is not None:
-        raise UsageError("source_name applies only to tables that are no files")
+        raise UsageError("source_name applies only to tables that are not files")
     if of_table and (labels is not None or values is not None):
         raise UsageError("labels and values do not apply to tables: name the column of values with value_column")
     if not of_file and labels is not None and not isinstance(labels, dict):
