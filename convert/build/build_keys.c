@@ -56,8 +56,9 @@ static bool must_regroup(const struct slc_builder *builder,
         return true;
     }
     if (run->mode != assumed->mode || run->bits != assumed->bits) {
-        slc_log(SLC_LOG_NOTE,
-                "fibers of another mode are kept together than the sample suggested: sorting again");
+        slc_log(
+            SLC_LOG_NOTE,
+            "fibers of another mode are kept together than the sample suggested: sorting again");
         return true;
     }
     return false;

@@ -63,7 +63,7 @@ static const struct option options[] = {
      .help = "the same as --unlisted unknown"},
     {"biases", OPTION_CHOICE, offsetof(struct arguments, biases), .value = "WHICH",
      .fallback = "auto", .choices = biases_choices,
-     .help = "with --observed: additional components: none, mean, or all (the mean, and a bias of "
+     .help = "additional components with --observed: none, mean, or all (the mean, and a bias of "
              "every row of every mode); auto means all, or none if the model has no negative "
              "numbers"},
     {"inner", OPTION_U64, offsetof(struct arguments, inner), .value = "N", .fallback = "10",
@@ -77,7 +77,7 @@ static const struct option options[] = {
              "with --observed, als, ccd or newton; auto chooses the first that supports the loss "
              "and the constraints"},
     {"nonnegative", OPTION_MODES_OR_ALL, offsetof(struct arguments, nonnegative), .value = "MODES",
-     .help = "factors without negative numbers, in the modes listed, such as 1,3, or in all"},
+     .help = "factors without negative numbers, in the listed modes (such as 1,3) or in all"},
     {"simplex", OPTION_MODES_OR_ALL, offsetof(struct arguments, simplex), .value = "MODES",
      .help = "factors whose rows are on the simplex (without negative numbers, with the sum 1), in "
              "the modes listed, or in all; their columns are not normalized"},
