@@ -56,9 +56,8 @@ static bool must_regroup(const struct slc_builder *builder,
         return true;
     }
     if (run->mode != assumed->mode || run->bits != assumed->bits) {
-        slc_log(
-            SLC_LOG_NOTE,
-            "fibers of another mode are kept together than the sample suggested: sorting again");
+        slc_log(SLC_LOG_NOTE,
+                "the sample suggested fibers of the wrong mode to keep together: sorting again");
         return true;
     }
     return false;

@@ -23,10 +23,9 @@ struct sluice_iteration {
      * no nonzeros are held out, or if an earlier run computed the iteration. */
     uint64_t heldout;
     double heldout_rmse, heldout_mae;
-    /* With penalties, the function that the method minimizes. With the loss poisson, the
-     * log-likelihood without the terms log x!. For completion, the root mean square error on the
-     * listed cells that are not held out (loss ls), or the sum of another loss over these cells.
-     * Otherwise 0. */
+    /* With penalties, the objective that is minimized. With the loss poisson, the log-likelihood
+     * without the terms log x!. For completion, the root mean square error on the listed cells that
+     * are not held out (loss ls), or the sum of another loss over these cells. Otherwise 0. */
     double objective;
     double violation;        /* poisson: violation of the KKT conditions before the updates */
     double inner;            /* mean number of inner iterations of a row, or 0 */

@@ -881,7 +881,7 @@ def cpd_copies(folder):
     plan = json.loads(sluice("plan", "--no-probe", path, "-r", 3, "--copies", "always", "--json")[0])
     tight = plan["total_bytes"] - plan["copies_bytes"] // 2
     for status, part, more in ((2, "deterministic", ["--deterministic"]), (2, "caching is disabled", ["--no-cache"]),
-                               (4, "copies of", ["--memory", tight])):
+                               (4, "MiB of replicas, one per mode", ["--memory", tight])):
         out, messages = sluice("bench", "cpd", path, "-r", 3, "--copies", "always", *more, status=status)
         check(out == "" and part in messages, messages)
 

@@ -146,7 +146,7 @@ extern const char *const reshape_relabel_choices[];
         OPTION_ROW("relabel", OPTION_CHOICE, type, build.relabel, .value = "HOW",                  \
                    .fallback = "keep", .choices = reshape_relabel_choices,                         \
                    .help = "renumber indices within the store by frequency if that makes it "      \
-                           "smaller: keep (if X does), none or frequency"),                        \
+                           "smaller: keep (if X does so), none or frequency"),                     \
         BUILD_OPTION_ROW_FIBERS_AGAIN(type), BUILD_WORK_OPTION_ROWS(type)
 
 /* Parses the transforms. Errors: SLC_ERR_USAGE. */

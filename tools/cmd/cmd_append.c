@@ -51,7 +51,7 @@ static const struct option options[] = {
              "index is an error"},
     {"layouts", OPTION_CHOICE, offsetof(struct arguments, layouts), .value = "WHAT",
      .fallback = "keep", .choices = layouts_choices,
-     .help = "what to do with further layouts of the store: keep (rebuild them) or drop"},
+     .help = "what to do with layouts other than blco: keep (rebuild them) or drop"},
     {"again", OPTION_FLAG, offsetof(struct arguments, again),
      .help = "append IN even if it was appended before"},
     BUILD_OPTION_ROW_FIBERS_AGAIN(arguments),

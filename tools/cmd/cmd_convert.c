@@ -53,8 +53,8 @@ static const struct option options[] = {
         "how to combine nonzeros with equal coordinates: sum, mean, min, max, error, keep-first or "
         "keep-last"),
     {"keep-zeros", OPTION_FLAG, offsetof(struct arguments, keep_zeros),
-     .help = "store values of 0 as listed cells, also in later commands that use OUT; all cells "
-             "of a dense IN are stored"},
+     .help = "store values of 0 as listed cells, which append, slice and permute then keep; all "
+             "cells of a dense IN are stored"},
     {"value", OPTION_STRING, offsetof(struct arguments, value), .value = "TYPE|NAME",
      .fallback = "auto",
      .help = "type of the values: auto (lossless), f32 (rounds) or f64; with --columns, also the "
@@ -65,7 +65,7 @@ static const struct option options[] = {
              "mode K"},
     {"columns", OPTION_STRING, offsetof(struct arguments, columns), .value = "LIST",
      .help = "read IN as a table (CSV, TSV); each item of LIST is a mode: NAME (strings), "
-             "sorted(NAME) (strings in their order), int(NAME), bin(NAME,WIDTH[,ORIGIN]), "
+             "sorted(NAME) (strings in ascending order), int(NAME), bin(NAME,WIDTH[,ORIGIN]), "
              "log(NAME[,BASE]), or UNIT(NAME) of a time, "
              "where UNIT is minute, hour, weekday, day, month, year, yearmonth, date, datehour or "
              "dateminute"},

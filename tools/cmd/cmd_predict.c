@@ -65,10 +65,10 @@ static const struct option options[] = {
      .help = "read COORDS as a table (CSV, TSV), with these columns as modes (see sluice convert); "
              "the default for .csv and .tsv is the columns of the store of the run"},
     {"value", OPTION_STRING, offsetof(struct arguments, value), .value = "NAME",
-     .help = "table column with the values, or none; the default is that of the store"},
+     .help = "table column with the values, or none; the default is the value column of the store"},
     {"null", OPTION_STRING, offsetof(struct arguments, null), .value = "WORDS",
      .help = "words, separated by commas, that are read as empty fields of the table; the default "
-             "is those of the store"},
+             "is the words of the store"},
     OPTION_ROW_MEMORY(arguments, memory),
     OPTION_ROW_THREADS(arguments, threads),
     OPTION_ROW_OVERWRITE(arguments, force),

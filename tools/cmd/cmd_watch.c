@@ -239,8 +239,8 @@ static const struct option options[] = {
      .help = "print one JSON object per change, one object per line"},
     {"lost-after", OPTION_DOUBLE, offsetof(struct arguments, lost_after), .value = "S",
      .fallback = "120",
-     .help = "after S seconds without news, a run on another machine counts as dead, or the command "
-             "stops waiting for a run to start; 0 means no limit"},
+     .help = "after S seconds without news, a run on another machine counts as dead, or the "
+             "command stops waiting for a run to start; 0 means no limit"},
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
 

@@ -527,7 +527,7 @@ static void names_and_refusals(void)
     request.copies = SLC_COPIES_ALWAYS;
     request.cache = true;
     SLC_ASSERT_FAILS(plan_run(&run, made.path, &request, &err), SLC_ERR_USAGE, &err,
-                     "there are no passes");
+                     "replicas make no passes");
     close_run(&run);
     slc_error_clear(&err);
 
