@@ -84,9 +84,8 @@ static const struct option options[] = {
      .help = "words, separated by commas, that are read as empty fields of the table: NULL,\\N,NA"},
     {"checkpoint-interval", OPTION_DOUBLE, offsetof(struct arguments, commit_seconds), .value = "S",
      .fallback = "0",
-     .help = "seconds between checkpoints, from which the same command "
-             "line resumes; 0 means 30, or more if checkpoints would take "
-             "over 2 % of the time"},
+     .help = "seconds between commits (saved states), from which the same command line resumes; 0 "
+             "means 30, or more if commits would take over 2 % of the time"},
     {"restart", OPTION_FLAG, offsetof(struct arguments, restart),
      .help = "start over instead of resuming an interrupted conversion"},
     BUILD_OPTION_ROWS(arguments),
@@ -250,7 +249,7 @@ static void print_report(const struct slc_convert_report *report,
            report->total_seconds, report->read_seconds, report->parse_seconds,
            format_data(&a, slc_ratio((double)report->text_bytes, read)));
     if (build->commit_seconds > 0) {
-        printf("  %-12s %.2fs, %.1f %% of the time, for checkpoints\n", "commits",
+        printf("  %-12s %.2fs, %.1f %% of the time, to save progress\n", "commits",
                build->commit_seconds, 100 * build->commit_seconds / report->total_seconds);
     }
     build_report_memory(args->build.memory);
