@@ -140,8 +140,8 @@ attach(void *context, const char *folder, struct slc_manifest *manifest, struct 
     return SLC_OK;
 }
 
-/* Returns the memory for writing names: that of the largest named mode whose size is known.
- * slc_builder_memory_min does not include it. */
+/* Returns the memory for writing names: the memory of the largest named mode whose size is known.
+ * slc_builder_memory_min does not include this memory. */
 static uint64_t names_bytes(const struct sluice_builder *builder)
 {
     uint64_t most = 0;

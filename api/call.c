@@ -1,7 +1,7 @@
 /* Converts between public and internal structs: versioned options and reports, runs and faults.
  *
- * Structs only grow at the end, so two versions share a prefix of the size of the shorter
- * struct. */
+ * A new version of a struct only adds members at its end, so the shorter of two versions is a
+ * prefix of the longer one. */
 #include "api/call.h"
 
 #include "base/error/log.h"

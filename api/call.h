@@ -64,7 +64,7 @@ struct api_pointer {
     const void *pointer;
 };
 /* Ends a public function with SLC_ERR_USAGE if one of the pointers is NULL; the message names the
- * first. The function has used none of them before. */
+ * first such pointer. Needs: the function has not used any of the pointers yet. */
 #define API_NEED(err, ret_err, ...)                                                                \
     do {                                                                                           \
         const struct api_pointer needed[] = {__VA_ARGS__};                                         \
@@ -112,8 +112,8 @@ void api_run_stop(struct api_run *run);
  * processor). */
 uint64_t api_run_memory(const struct api_run *run);
 unsigned api_run_threads(const struct api_run *run);
-/* Returns a `progress` callback for internal options, whose context is the run, or NULL if the
- * caller has no callback. */
+/* Returns the callback `progress` of internal options, or NULL if the caller has no callback. The
+ * context of this callback is the run. */
 typedef void api_progress_fn(void *run, const char *phase, uint64_t done, uint64_t total);
 api_progress_fn *api_run_progress(const struct api_run *run);
 /* Returns the callback for passes, which report blocks without a phase; the callback adds

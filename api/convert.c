@@ -121,7 +121,8 @@ static enum slc_status run_convert(const struct slc_convert_options *of,
     return status;
 }
 
-/* Opens a stream as the input of a conversion. Errors: also SLC_ERR_USAGE without a stream. */
+/* Opens a stream as the input of a conversion. Errors: those of slc_arrow_open; SLC_ERR_USAGE if
+ * `stream` is NULL. */
 static enum slc_status open_arrow(struct ArrowArrayStream *stream,
                                   const char *source_name,
                                   struct slc_convert_options *convert,
@@ -132,7 +133,7 @@ static enum slc_status open_arrow(struct ArrowArrayStream *stream,
                           : slc_arrow_open(stream, convert->input, &convert->arrow, err);
 }
 
-/* Rejects a name for the source of a file. */
+/* Rejects a source_name for a file, because only streams may have one. */
 static enum slc_status check_unnamed(const char *source_name, struct slc_error *err)
 {
     return source_name == NULL
@@ -249,7 +250,7 @@ static enum slc_status read_append(const struct sluice_append_options *known,
         return slc_fail(err, SLC_ERR_USAGE,
                         "dialect, index_base and values do not apply to tables");
     }
-    API_SET_OUTPUT(append, &known->output); /* replaced by the store's codec later */
+    API_SET_OUTPUT(append, &known->output); /* the codec is later replaced by the store's codec */
     append->table = known->table != 0;
     append->values = known->values;
     append->dialect = (enum slc_dialect)known->dialect;

@@ -1,4 +1,4 @@
-/* Public API: Public functions for CP decompositions and their checkpoints. */
+/* Public functions for CP decompositions and their checkpoints. */
 #include "api/cpd.h"
 
 #include "api/call.h"
@@ -183,7 +183,7 @@ static struct slc_cp_options solver_options(struct run *run, unsigned order, uin
                                      .resumed = on_resume,
                                      .context = run};
 
-    api_cpd_fill_terms(known, order, &options); /* cpd_request has checked them */
+    api_cpd_fill_terms(known, order, &options); /* cpd_request has checked the terms */
     options.progress = known->run.progress != NULL ? on_blocks : NULL;
     options.checkpointed = known->checkpointed != NULL ? on_checkpoint : NULL;
     return options;
@@ -510,7 +510,7 @@ static bool is_of(const struct slc_run_record *record, const struct slc_cp_resul
     return same;
 }
 
-/* Sets the outcome of the recorded run, as far as it is recorded. */
+/* Copies fit, iterations and stop reason from the record; an unknown reason is not copied. */
 static void set_outcome(const struct slc_run_record *record, struct slc_cp_result *result)
 {
     result->fit = record->fit;

@@ -10,8 +10,8 @@
 
 /* Limits of a decomposition as the engine uses them, after defaults were applied. */
 struct api_cpd_limits {
-    uint32_t iterations;       /* 0 means that only the start is computed */
-    double tolerance;          /* 0 means that the run never stops by it */
+    uint32_t iterations;       /* 0 means that only the initial factors are made */
+    double tolerance;          /* 0 means that no change of the fit ends the run */
     double checkpoint_seconds; /* 0 means after every update; negative means automatic */
 };
 struct api_cpd_limits api_cpd_limits(const struct sluice_cpd_options *options);
@@ -21,9 +21,9 @@ enum slc_status api_cpd_read_options(struct sluice_cpd_options *known,
                                      const struct sluice_cpd_options *options,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* Set algorithm and terms of the solver's options for a tensor of `order` modes: api_cpd_fill_terms
- * without checks, api_cpd_terms with checks and the algorithm that fits. Errors: SLC_ERR_USAGE;
- * those of slc_cp_choose. */
+/* Set algorithm and terms of the solver's options for a tensor of `order` modes. api_cpd_fill_terms
+ * checks nothing. api_cpd_terms checks the terms, and chooses the algorithm if none was requested.
+ * Errors: SLC_ERR_USAGE; those of slc_cp_choose_method. */
 void api_cpd_fill_terms(const struct sluice_cpd_options *known,
                         unsigned order,
                         struct slc_cp_options *options);
@@ -73,10 +73,10 @@ struct api_record_facts {
  * logs a message and returns NULL, because the run itself succeeded. */
 char *api_record_make(const struct api_record_facts *facts);
 
-/* Loads the text of the record in a run folder; the caller releases the text with free. Sets fit,
- * iterations and reason of *result to those of the record. Both stay unchanged if there is no
- * record, or if the record is malformed or its mode sizes differ from the factors. Errors:
- * SLC_ERR_IO, SLC_ERR_MEMORY. */
+/* Loads the text of the record in a run folder to *ret_text; the caller releases the text with
+ * free. Copies fit, iterations and stop reason from the record to *result. Leaves *ret_text and
+ * *result unchanged if there is no record, or if the record is malformed or its mode sizes differ
+ * from the factors. Errors: SLC_ERR_IO, SLC_ERR_MEMORY. */
 enum slc_status api_record_load(const struct slc_files *files,
                                 const char *folder,
                                 struct slc_cp_result *result,

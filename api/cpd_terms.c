@@ -66,8 +66,8 @@ enum slc_status api_cpd_terms(const struct sluice_cpd_options *known,
     return slc_cp_choose_method(options, order, &options->algorithm, err);
 }
 
-/* Returns the numbers of the modes that are not 0 in the form [MODE=]X of an option: a number if
- * all modes have the same number. */
+/* Returns the numbers of all modes for an option [MODE=]X: null if all are 0, one number if all are
+ * equal, otherwise the text "MODE=X" of each mode. */
 static json_t *mode_numbers(const double *numbers, unsigned order)
 {
     bool some = false, same = true;
@@ -105,7 +105,8 @@ static json_t *bounds_json(const struct slc_row_terms *terms, unsigned order)
     return array;
 }
 
-/* Returns true for all modes, or the list of modes counted from 1, or null. */
+/* Returns a set of modes as JSON: true for all modes, null for none, otherwise the list of modes
+ * counted from 1. */
 static json_t *modes_json(uint32_t modes, unsigned order)
 {
     if (modes == 0) {

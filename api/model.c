@@ -102,7 +102,7 @@ enum sluice_status sluice_model_load(const struct sluice_store *store,
     if (status == SLC_OK && slc_model_hold(NULL, folder, &held, &unheld) == SLC_OK) {
         files = slc_held_folder_files(held);
     }
-    /* Without the folder, these calls report what is missing. */
+    /* If the folder could not be held open, the calls below report why. */
     SLC_THEN(status, manifest != NULL
                          ? load_model(files, manifest->order, manifest->dims,
                                       sqrt(manifest->sum_of_squares), folder, &model->result, err)

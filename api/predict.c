@@ -53,7 +53,7 @@ static enum slc_status read_text(struct sluice_predict_text_options *known,
     return SLC_OK;
 }
 
-/* Describes a model as the folder from which it may come. */
+/* Describes a model in memory like a run folder, with the record if the model has one. */
 static enum slc_status describe_model(const struct sluice_model *model,
                                       const struct slc_model_view *view,
                                       struct slc_run_folder *run,

@@ -140,7 +140,6 @@ enum sluice_status sluice_ttv(const struct sluice_store *store,
     return api_return(status, err, ret_err);
 }
 
-/* State of a product with a matrix. */
 struct product {
     const struct sluice_store *store;
     struct sluice_ttm_options known;

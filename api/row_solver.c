@@ -1,4 +1,4 @@
-/* Public API: Row solvers of the caller. */
+/* Calls the functions of a public row solver. */
 #include "api/row_solver.h"
 
 #include "api/call.h"

@@ -39,8 +39,8 @@ enum slc_status api_session_open(struct slc_session *session,
                                  const struct sluice_compute_options *compute,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Plans a request. `plan` and the device plan of `compute` are also filled in after SLC_ERR_BUDGET;
- * each may be NULL. */
+/* Plans a request. `plan` and compute->plan, of which each may be NULL, are also filled in after
+ * SLC_ERR_BUDGET. */
 enum slc_status api_plan(const struct sluice_store *store,
                          const struct slc_plan_request *request,
                          const struct sluice_compute_options *compute,

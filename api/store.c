@@ -20,7 +20,7 @@ const char *sluice_status_name(enum sluice_status status)
     return slc_status_name((enum slc_status)status);
 }
 
-/* The caller's message callback, whose levels are of the public enumeration. */
+/* The caller's message callback, which gets levels of the public enumeration. */
 static struct {
     void (*message)(void *context, enum sluice_log_level level, const char *message);
     void *context;

@@ -25,7 +25,6 @@ struct sluice_sweep {
     struct slc_sweep_suggestion suggestion;
 };
 
-/* State of a sweep. */
 struct sweep {
     const struct sluice_store *store;
     struct sluice_sweep_options options;

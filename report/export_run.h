@@ -33,9 +33,8 @@ struct slc_export_run_options {
                                unsigned count,
                                const char *const *paths,
                                struct slc_error *err);
-    void (*written)(
-        void);     /* called at the end, while the paths are still valid; NULL means no callback */
-    void *context; /* passed to `progress` and `writing` */
+    void (*written)(void); /* called after the last write, while the paths are valid; may be NULL */
+    void *context;         /* passed to `progress` and `writing` */
 };
 
 struct slc_export_run_report {
@@ -46,10 +45,10 @@ struct slc_export_run_report {
     char first[4096];      /* path of the first file; a path that is too long is cut */
 };
 
-/* Exports a model. Writes the weights last, so that files next to weights belong to the same model.
- * After an error all new files are removed. If the export was replacing an earlier model, the
- * weights of that model are gone. Errors: SLC_ERR_IO if an output exists and options->overwrite is
- * not set; SLC_ERR_BUDGET; those of reading the run and of writing. */
+/* Exports a model. Writes the weights last: if the weights exist, all files next to them belong to
+ * the same model. After an error all new files are removed. If the export was replacing an earlier
+ * model, the weights of the earlier model stay removed. Errors: SLC_ERR_IO if an output exists and
+ * options->overwrite is not set; SLC_ERR_BUDGET; those of reading the run and of writing. */
 enum slc_status slc_export_run(const struct slc_export_run_options *options,
                                struct slc_export_run_report *report,
                                struct slc_error *err) SLC_NODISCARD;
@@ -61,7 +60,7 @@ enum slc_status slc_check_replaceable(const struct slc_files *files,
                                       bool overwrite,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Does all steps of slc_export_run before the first write, for a forecast. Errors: those of
+/* Does the steps of slc_export_run that precede the first write, for a forecast. Errors: those of
  * slc_export_run. */
 enum slc_status slc_export_run_prepare(const struct slc_export_run_options *options,
                                        struct slc_export_run_report *report,

@@ -32,7 +32,6 @@ enum {
     MOST_BANDS = 160
 };
 
-/* State of a report about a run. */
 struct run_report {
     const struct slc_report_options *options;
     struct slc_run_folder run;
@@ -389,7 +388,6 @@ static enum slc_status publish_runs(const struct slc_report_options *options,
     return status;
 }
 
-/* Reports on several runs. */
 static enum slc_status report_comparison(const struct slc_report_options *options,
                                          uint64_t *ret_bytes,
                                          struct slc_error *err)

@@ -95,7 +95,7 @@ unsigned slc_run_notes(const struct slc_cp_result *result, struct slc_run_note n
     return count;
 }
 
-/* Returns the numbers of two components, counted from 1; null if they are not to be named. */
+/* Returns the numbers of two components, counted from 1, or null if `named` is false. */
 static json_t *pair_json(bool named, const uint32_t pair[2])
 {
     return named ? json_pack("[I, I]", (json_int_t)pair[0] + 1, (json_int_t)pair[1] + 1)

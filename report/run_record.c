@@ -160,7 +160,8 @@ static json_t *conflicts(const struct slc_cp_result *result, uint32_t seconds)
     return list;
 }
 
-/* Returns the last components that are biases: the mode of each, from 1, or "mean". */
+/* Describes the components that are biases, which are the last ones: lists the mode of each,
+ * counted from 1, or "mean". */
 static json_t *biases(const struct slc_cp_result *result)
 {
     json_t *list = json_array();

@@ -1,6 +1,6 @@
-/* The smaller model gets components of zeros, which match nothing, so that both models have the
- * larger rank. Rows of the second factor are moved to the numbers of the corresponding rows of the
- * first. */
+/* Compares two models as if they had the same rank and rows: the model of smaller rank gets
+ * components of zeros, which match nothing, and each row of the second model gets the number of the
+ * corresponding row of the first. */
 #include "sweep/run_match.h"
 
 #include "base/error/stop.h"
@@ -23,7 +23,7 @@ struct mode_match {
     unsigned mode;
     struct slc_name_index index; /* of the first run's names; unused if rows match by index */
     bool by_name;
-    uint8_t *matched; /* by row of the first run: 1 if the second run has this row; by name only */
+    uint8_t *matched; /* per row of the first run: 1 if matched; used only if by_name */
     uint64_t rows;
 };
 
@@ -55,8 +55,8 @@ uint64_t slc_run_match_bytes(const struct slc_run_side *one, const struct slc_ru
     return most + slc_congruence_memory_bytes(rank) + (uint64_t)PIECE_ROWS * rank * sizeof(double);
 }
 
-/* Sets *row to the row of the first run that corresponds to row i of the second, or to
- * UINT64_MAX. */
+/* Sets *row to the row of the first run that corresponds to row i of the second run, or to
+ * UINT64_MAX if there is none. */
 static enum slc_status
 find_row(struct mode_match *match, uint64_t i, uint64_t *row, struct slc_error *err)
 {

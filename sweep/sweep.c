@@ -124,7 +124,8 @@ static enum slc_status record_run(struct slc_sweep_job *job, struct slc_error *e
     return write_record(sweep, NULL, err);
 }
 
-/* Removes the checkpoint of a complete run, if the sweep was killed before it could do so. */
+/* Removes the checkpoint of a complete run, which still exists if the sweep was killed after it
+ * recorded the run. */
 static enum slc_status remove_checkpoint(const char *folder, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();

@@ -42,13 +42,14 @@ struct slc_sweep_options {
     uint64_t memory_bytes;    /* 0 means the default budget */
     unsigned threads;         /* 0 means one per processor */
     const volatile int *stop; /* ends the sweep after a run if not 0; may be NULL */
-    /* Called with the largest rank; fails if memory does not suffice for it. Stores
-     * slc_sweep_identity in *identity, which the sweep releases. */
+    /* Called with the largest rank; fails if memory does not suffice for this rank. Stores the
+     * result of slc_sweep_identity in *identity, which the sweep releases. */
     enum slc_status (*prepare)(void *context,
                                uint32_t rank,
                                json_t **identity,
                                struct slc_error *err);
-    /* The sweep calls this before its first run. `fresh` is false if an earlier sweep continues. */
+    /* The sweep calls this before its first run. `fresh` is false if the folder has a sweep that
+     * now continues. */
     void (*starting)(void *context, bool fresh);
     /* Computes a run. Returns 0 if the run is complete, otherwise the code that ends the sweep. */
     int (*run)(void *context, struct slc_sweep_job *job);
@@ -58,10 +59,10 @@ struct slc_sweep_options {
     void *context;
 };
 
-/* How a sweep ended for which slc_sweep returns SLC_OK. */
+/* How a sweep ended, if slc_sweep returned SLC_OK. */
 enum slc_sweep_end {
     SLC_SWEEP_COMPLETE,
-    SLC_SWEEP_STOPPED, /* stopped by *stop */
+    SLC_SWEEP_STOPPED, /* *stop was not 0 */
     SLC_SWEEP_TIME,    /* max_seconds elapsed before a run */
     SLC_SWEEP_RUN      /* a run returned a value other than 0, which is in *code */
 };

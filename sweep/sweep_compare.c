@@ -29,7 +29,6 @@ static const double core_work_most = 2e12;
 
 enum { PATH_BYTES = 1024 + 128 };
 
-/* State of the comparison of a rank. */
 struct comparing {
     const struct slc_sweep_comparison *options;
     const struct slc_store *store;
@@ -324,8 +323,9 @@ static bool trilinear(const struct slc_sweep_rank *rank)
     return rank->consistency >= SLC_SWEEP_CONSISTENCY_GOOD; /* false for NAN */
 }
 
-/* Returns true if the runs of a rank agree, and `unknown` if nothing was compared. If only one of
- * several runs reached the best fit, no other run confirms its components. */
+/* Returns true if the runs of a rank agree. Returns the argument `unknown` if no runs were
+ * compared. If only one of several runs reached the best fit, no other run confirms its
+ * components. */
 static bool agreed(const struct slc_sweep_rank *rank, bool unknown)
 {
     if (isnan(rank->agreement)) {

@@ -31,7 +31,7 @@ static void add_dims(json_t *identity, const struct slc_manifest *manifest)
     (void)json_object_set_new(identity, "tensor dims", json_string(dims));
 }
 
-/* Adds one number if it is the same for all modes. */
+/* Adds the regularization: one number if all modes have the same, otherwise a list. */
 static void add_regularization(json_t *identity, unsigned order, const struct slc_row_terms *terms)
 {
     char text[SLC_MAX_ORDER * 32];

@@ -43,7 +43,8 @@ struct slc_sweep_rank {
      * SLC_SWEEP_REACHED below the best fit; NAN if there is no such run. Other runs ended in a
      * worse local optimum, and state nothing about the components of the best one. */
     double agreement;
-    /* number of runs with such a fit, including the best run; 0 in records of older versions */
+    /* number of runs that reached the best fit, including the best run; 0 in records of older
+     * versions */
     unsigned reached;
     unsigned compared; /* number of other runs that were compared with the best run */
     /* core consistency of the best run, in percent; NAN if it was not computed */
@@ -60,7 +61,7 @@ struct slc_sweep_record {
     unsigned run_count, run_capacity;
     struct slc_sweep_rank ranks[SLC_SWEEP_RANKS_MAX]; /* sorted by rank, ascending */
     unsigned rank_count;
-    json_t *store; /* path of the store, a text; NULL unless the record was read from a file */
+    json_t *store; /* JSON string with the path of the store; NULL if not read from a file */
     bool complete; /* true if the record was read from the file of a complete sweep */
 };
 

@@ -25,7 +25,7 @@ enum slc_status slc_assign_largest_first(const uint64_t *weights,
                                          struct slc_error *err) SLC_NODISCARD;
 
 /* Divides `count` blocks or partitions into one contiguous run per device, with weights as equal as
- * possible. This is the baseline ([Wijeratne2025] section 5.4). The load of each device differs
+ * possible. This is the baseline of [Wijeratne2025] section 5.4. The load of each device differs
  * from an equal share by less than the largest weight. Shapes, errors and needs are those of
  * slc_assign_largest_first, except that the sum of the weights times 2 * devices must be below
  * 2^64. */

@@ -11,7 +11,6 @@
 
 #include <stdatomic.h>
 
-/* One group. */
 struct slc_cpu_group {
     struct slc_backend *backend;
     struct slc_matrix *factors; /* array of one matrix per mode */

@@ -58,8 +58,8 @@ struct slc_executor_pass {
     void *progress_context;
 };
 
-/* Totals since the creation of one member: a group of CPU workers, or one of several GPUs. Thread
- * times are means over the member's threads. */
+/* Totals of one member since its creation. A member is a group of CPU workers, or one of several
+ * GPUs. Thread times are means over the member's threads. */
 struct slc_member_stats {
     uint64_t nnz;           /* nonzeros multiplied */
     uint64_t bytes;         /* encoded bytes of the blocks that were multiplied */

@@ -128,7 +128,7 @@ static enum slc_status run_job(struct slc_device *device,
     const struct slc_reader *reader = slc_stream_reader(stream, pass->layout);
     struct slc_device_job job = slc_gpu_executor_job(reader, plan, pass->layout, mode);
 
-    /* Blocks that the plan caches for the CPU may have become resident, too. */
+    /* No block is copied if all are resident, including those that the plan caches for the CPU. */
     job.copies = job.copies && slc_stream_copies(stream, pass->layout);
     SLC_TRY(device->ops->job.begin(device, &job, err));
     enum slc_status status = slc_stream_pass(stream, pass, err);
@@ -409,9 +409,9 @@ static enum slc_status register_buffer(struct gpu_executor *executor,
     return SLC_OK;
 }
 
-/* If the CPU shares the work, updated factors are copied to host memory and the CPU's sums are
- * copied to the device for every MTTKRP. From registered memory, the device copies without its
- * pieces of registered memory, which one thread would pack. */
+/* Registers the factors and the output. If the CPU shares the work, every MTTKRP copies updated
+ * factors to host memory and the CPU's sums to the device. Without registration, one thread would
+ * first copy these matrices to pieces of registered memory. */
 static enum slc_status register_matrices(struct gpu_executor *executor, struct slc_error *err)
 {
     const struct slc_executor_setup *setup = &executor->base.setup;

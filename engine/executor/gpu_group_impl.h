@@ -8,7 +8,6 @@
 #include "engine/executor/gpu_group.h"
 #include "engine/executor/group_division.h"
 
-/* One device. */
 struct slc_gpu_member {
     struct slc_device *device;
     /* per mode, the rows that it owns: its units (group_division.h), with adjacent units merged */

@@ -204,7 +204,7 @@ static void each_run(const struct slc_reader *reader,
         const uint32_t owner = items->device[p];
         struct slc_partition next = {.first_row = rows};
 
-        do { /* a partition that continues a row has no other rows */
+        do { /* skip partitions that only continue the row */
             p++;
             if (p < items->count) {
                 slc_reader_partition(reader, p, &next);
@@ -228,8 +228,8 @@ static void count_units(struct slc_group_division *division,
     division->unit_count += units;
 }
 
-/* Stores the units of one run of rows. pieces[].count starts at 0 again, and is the position of the
- * next unit among the units of its device. */
+/* Stores the units of one run of rows. pieces[].count is the number of units of the device that are
+ * stored so far. */
 static void add_units(struct slc_group_division *division,
                       uint32_t owner,
                       uint64_t first,

@@ -139,8 +139,8 @@ double slc_hybrid_rates_fraction(const struct slc_hybrid_rates *rates)
 
 void slc_hybrid_record_cost(struct slc_hybrid *hybrid, double seconds)
 {
-    /* The first cost is too high, because the first pass also touches the CPU's memory for the
-     * first time. A lower cost therefore replaces the stored cost at once. */
+    /* The cost of the first pass is too high, because this pass also touches the CPU's memory for
+     * the first time. A lower cost therefore replaces the stored cost at once. */
     hybrid->cost_seconds = hybrid->cost_seconds > 0 && seconds > hybrid->cost_seconds
                                ? (hybrid->cost_seconds + seconds) / 2
                                : seconds;

@@ -89,10 +89,9 @@ void slc_hybrid_record_cost(struct slc_hybrid *hybrid, double seconds);
 /* Returns true after 1, 4, 16, .. passes: if a side had no work in the last passes, it is then
  * tried again. */
 bool slc_hybrid_tries_again(const struct slc_hybrid *hybrid);
-/* Returns true if an adaptive split leaves the CPU out of the next pass, because the device alone
- * is expected to finish sooner than both sides together, whose time includes cost_seconds. The CPU
- * is tried again after 1, 4, 16, .. passes, unless a trial would take longer than
- * SLC_HYBRID_TRIAL_COST passes. */
+/* Returns true if an adaptive split leaves the CPU out of the next pass: the device alone is
+ * expected to need less time than both sides together plus cost_seconds. The CPU is tried again
+ * after 1, 4, 16, .. passes, unless a trial would take longer than SLC_HYBRID_TRIAL_COST passes. */
 bool slc_hybrid_without_cpu(const struct slc_hybrid *hybrid);
 /* Returns the device's fraction of the nonzeros with which the next pass starts; negative if the
  * pass starts like SLC_HYBRID_QUEUE. */

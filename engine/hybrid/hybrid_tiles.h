@@ -87,7 +87,6 @@ void slc_hybrid_tiles_computed(struct slc_hybrid_tiles *queue,
                                const struct slc_hybrid_place *place,
                                uint64_t nnz,
                                uint64_t busy_ns);
-/* Releases the place. */
 void slc_hybrid_tiles_release(struct slc_hybrid_tiles *queue, const struct slc_hybrid_place *place);
 
 /* Wakes all waiting workers and rejects all later requests for places. Any thread may call it. */

@@ -168,12 +168,12 @@ struct slc_plan_gpu {
     uint64_t slot_bytes, expanded_bytes;
     uint32_t slot_tiles;
     uint64_t kept_bytes;
-    /* Bytes reserved for expanded values of resident blocks; fewer than all blocks may need if
-     * memory is short. */
+    /* Bytes reserved for expanded values of resident blocks. If memory is short, the blocks may
+     * need more. */
     uint64_t kept_expanded_bytes;
     uint32_t kept_tiles;
     uint64_t kept_blocks; /* resident blocks of all devices */
-    /* bytes of the budget that are left, and that transcoded copies of resident blocks may use */
+    /* remaining bytes of the budget, which transcoded copies of resident blocks may use */
     uint64_t transcoded_bytes;
     /* True if kept_bytes and kept_tiles also cover all blocks that are not in kept_blocks: CPU and
      * GPU share the work, and blocks that are cached for the CPU also become resident. */

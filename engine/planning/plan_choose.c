@@ -10,8 +10,8 @@
 /* Returns true if the plan with sorted layouts is worse than the plan with `blco` alone. */
 static bool prefers_blco(const struct slc_plan *sorted, const struct slc_plan *blco)
 {
-    /* From `blco`, rows are gathered in passes whose number depends on the memory, so that decoding
-     * counts, too. */
+    /* From `blco`, rows are gathered in several passes. Each pass decodes all blocks, so the cost
+     * must include decoding. */
     if (sorted->request.rows.nonzeros) {
         return slc_plan_rows_cost(sorted) > slc_plan_rows_cost(blco);
     }

@@ -138,7 +138,7 @@ static void keep_pairs(const struct slc_plan_request *request,
     variant->fusion.modes = modes;
 }
 
-/* Of the modes that begin a pass, removes the mode whose ranges need the most slots. */
+/* Removes the mode whose ranges need the most slots from the modes that begin a pass. */
 static void drop_largest(struct slc_plan_fusion *fusion)
 {
     unsigned largest = SLC_MAX_ORDER;

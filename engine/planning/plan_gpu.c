@@ -23,8 +23,8 @@
  * measurements show 96 % of that rate for copies of 4 MiB. */
 #define SLOT_BYTES (UINT64_C(16) << 20)
 
-/* With slots of at least 6 MiB, three streams are faster than four streams with smaller slots: a
- * batch of about a million nonzeros costs 20 us more than the time of its nonzeros (H200). */
+/* With slots of at least 6 MiB, three streams are faster than four streams with smaller slots: each
+ * batch of about a million nonzeros has an overhead of 20 us (H200). */
 #define GOOD_SLOT_BYTES (UINT64_C(6) << 20)
 
 /* Largest fraction of the layouts that is kept resident before the rates of CPU and device are
@@ -46,7 +46,7 @@ enum {
 struct largest {
     uint64_t bytes, expanded_bytes;
     uint64_t tiles;
-    bool all_expand; /* true if some blocks have codec lz4 and therefore always expand */
+    bool all_expand; /* true if a block has codec lz4, whose values always expand */
 };
 
 static struct largest find_largest(const struct slc_layouts *layouts)
@@ -99,9 +99,9 @@ static uint64_t device_bytes(const struct slc_layouts *layouts, const struct slc
     return device->ops->memory.memory_bytes(device, &problem);
 }
 
-/* Chooses the most streams, from streams[1] down to streams[0], and for these the largest slots,
- * from blocks_of[1] blocks down to blocks_of[0] blocks, that need at most `allowed` bytes more than
- * the smallest slots. Returns false if there are none. */
+/* Chooses the most streams (streams[0] to streams[1]), and for these the largest slots
+ * (blocks_of[0] to blocks_of[1] blocks). The slots may need at most `allowed` bytes more than the
+ * smallest slots. Returns false if no choice fits. */
 static bool try_slots(const struct slc_layouts *layouts,
                       struct slc_plan *plan,
                       const struct largest *largest,
@@ -182,8 +182,8 @@ static uint64_t hybrid_bytes(const struct slc_layouts *layouts, const struct slc
 }
 
 /* If CPU and GPU share the work and device memory suffices, adds memory for the blocks that either
- * may compute. Without it, passes in which the GPU computes these blocks, such as passes that leave
- * out the CPU, would copy them. */
+ * may compute. Without this memory, a pass in which the GPU computes these blocks, such as a pass
+ * without the CPU, would copy them. */
 static void keep_cached(const struct slc_layouts *layouts, struct slc_plan *plan)
 {
     const struct slc_plan_gpu before = plan->gpu;
@@ -196,8 +196,8 @@ static void keep_cached(const struct slc_layouts *layouts, struct slc_plan *plan
     }
 }
 
-/* Returns the smaller memory of each GPU for resident blocks, if these blocks need `excess` bytes
- * too many with `available` bytes per GPU. A GPU may own more than the mean of all GPUs. */
+/* Reduces `available`, the mean bytes per GPU for resident blocks, after a GPU exceeded its budget
+ * by `excess`. This GPU may own more than the mean, so the reduction is scaled. */
 static uint64_t less_available(const struct slc_plan *plan, uint64_t available, uint64_t excess)
 {
     const double kept = (double)slc_max_u64(plan->gpu.kept_bytes, available);

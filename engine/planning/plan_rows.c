@@ -14,10 +14,10 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Decoding a byte of a block is taken to cost this fraction of reading it from a drive. */
+/* Assumed time to decode a byte of a block, as a fraction of the time to read it from a drive. */
 #define DECODE_COST 0.25
-/* If there are several intervals of rows, the memory has this many sixteenths of the nonzeros of an
- * interval, because rows rarely fill it. */
+/* If rows are gathered in several intervals, memory is reserved for 17/16 of the mean nonzeros of
+ * an interval, because an interval has whole rows, which rarely fill the memory. */
 #define GATHER_SIXTEENTHS 17U
 /* Larger buffers of workers get at most this part of the memory that is left. */
 #define BUFFER_PART 4U

@@ -51,10 +51,10 @@ void slc_plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, 
 /* Plan updates of rows from their nonzeros, and do nothing if the request does not need them.
  * slc_plan_rows_prepare counts the memory that is always needed. slc_plan_rows_buffers enlarges the
  * buffers of workers, and the memory for gathered nonzeros, if `available` bytes are left for them,
- * for further slots and for the cache.
- * slc_plan_rows_slots returns the largest useful number of slots, at least `useful`, if `available`
- * bytes are left for slots. slc_plan_rows_finish adds the bytes that are read again, when slots and
- * cache have been chosen from `available` bytes. Errors: SLC_ERR_MEMORY; SLC_ERR_UNSUPPORTED. */
+ * for further slots and for the cache. slc_plan_rows_slots returns the largest useful number of
+ * slots, at least `useful`, if `available` bytes are left for slots. slc_plan_rows_finish is called
+ * when slots and cache have been chosen from `available` bytes; it adds the bytes that are read
+ * again. Errors: SLC_ERR_MEMORY; SLC_ERR_UNSUPPORTED. */
 enum slc_status slc_plan_rows_prepare(const struct slc_layouts *layouts,
                                       struct slc_plan *plan,
                                       struct slc_error *err) SLC_NODISCARD;
@@ -76,16 +76,16 @@ double slc_plan_rows_cost(const struct slc_plan *plan);
 uint64_t slc_plan_store_bytes(const struct slc_reader *reader);
 
 /* Keeps as many blocks of the plan's layouts resident in the memory of all GPUs as fit in
- * `available`, and sets the memory that the GPU with the most resident blocks needs, also for the
- * case that values expand. owners[l][b] is the GPU that owns block b of layout l; owners[l] is NULL
- * if there is one GPU. */
+ * `available`, and sets the memory that the GPU with the most resident blocks needs for them and
+ * for their expanded values. owners[l][b] is the GPU that owns block b of layout l; owners[l] is
+ * NULL if there is one GPU. */
 void slc_plan_residents(const struct slc_layouts *layouts,
                         struct slc_plan *plan,
                         uint32_t *const *owners,
                         uint64_t available);
 
-/* Adds the memory of all blocks that are not resident, in layouts that are read, to the memory for
- * resident blocks. */
+/* Enlarges the memory for resident blocks, so that it also holds all other blocks of the layouts
+ * that are read. */
 void slc_plan_keep_all(const struct slc_layouts *layouts, struct slc_plan *plan);
 
 /* Divides the budget of GPU memory. Errors: SLC_ERR_BUDGET, with the smallest sufficient budget in

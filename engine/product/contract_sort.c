@@ -53,8 +53,8 @@ static uint64_t needed_bytes(const struct slc_contract_run *run, const void *con
     return build.caller_bytes + slc_builder_memory_min(&build, run->job.kept_count);
 }
 
-/* Chooses as many of the requested workers as fit with the smallest builder. Of the memory that
- * then remains, the builder gets most and reading gets the rest. */
+/* Chooses as many of the requested workers as fit with the smallest builder. The builder gets most
+ * of the remaining memory, and reading gets the rest. */
 static enum slc_status divide_memory(struct slc_contract_run *run,
                                      struct slc_builder_options *build,
                                      struct slc_error *err)

@@ -216,7 +216,7 @@ move_to_backup(const struct slc_npy_pair *pair, unsigned file, bool *moved, stru
                : SLC_OK;
 }
 
-/* Restores the earlier files. Where there was no earlier file, removes the new file if it is one of
+/* Restores the earlier files. If there was no earlier file, removes the new file if it is one of
  * the first `published` files. */
 static void roll_back(const struct slc_npy_pair *pair, const bool *moved, unsigned published)
 {

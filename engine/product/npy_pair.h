@@ -1,9 +1,9 @@
 /* Writes a semi-sparse result as two .npy files in a folder. The files are written while the result
  * is computed, and may be larger than memory (storage/file/output_ring.h):
  *
- *     coords.npy   int64, fibers x (N - 1): the 0-based indices of each fiber in all other modes,
- *     in the order of the modes rows.npy     f64 or f32, fibers x R: one dense row per fiber, in
- *     the order of coords.npy
+ *  - coords.npy: int64, fibers x (N - 1). The 0-based indices of each fiber in all other modes, in
+ *    the order of the modes.
+ *  - rows.npy: f64 or f32, fibers x R. One dense row per fiber, in the order of coords.npy.
  *
  * The number of fibers need not be known before slc_npy_pair_finish. slc_npy_pair_publish replaces
  * an earlier result; until then the earlier result remains.

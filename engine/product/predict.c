@@ -441,7 +441,6 @@ static enum slc_status check_output(const struct slc_predict_options *options,
                          "the output is the file of the coordinates: name another output");
 }
 
-/* Writes the header of the output. */
 static enum slc_status begin_output(struct predict *predict, struct slc_error *err)
 {
     const struct slc_predict_options *options = predict->options;

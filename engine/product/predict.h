@@ -26,9 +26,11 @@ struct slc_predict_table;
 struct slc_predict_options {
     const struct slc_files *files; /* NULL: the operating system */
     const char *input;             /* path of a text, plain or compressed; "-": standard input */
-    /* The nonzeros of a store are the input, instead of the text. Borrowed; NULL: the text. */
+    /* Store whose nonzeros are the input, instead of a text; NULL: the input is a text.
+     * Borrowed. */
     const struct slc_store *store;
-    /* The text is a table (engine/product/predict_source.h). Borrowed; NULL: text with indices. */
+    /* How a table is read (engine/product/predict_source.h); NULL: the text has indices.
+     * Borrowed. */
     struct slc_predict_table *table;
     /* Names of the indices of each mode, written to CSV; NULL: none. For a store or a table. */
     struct slc_names *const *names;

@@ -13,7 +13,8 @@ const uint64_t *slc_predict_column(const struct predict *predict, unsigned mode)
                                                                        : predict->rows.coords[mode];
 }
 
-/* Returns true if the model has the index in `mode` of a row, which only a table may lack. */
+/* Returns true if the model has the row's index in `mode`. Only tables have indices that it
+ * lacks. */
 static bool is_known(const struct predict *predict, unsigned mode, uint32_t row)
 {
     return predict->csv == NULL ||

@@ -39,7 +39,7 @@ struct predict {
 /* Returns the indices of a mode in all rows of the batch. */
 const uint64_t *slc_predict_column(const struct predict *predict, unsigned mode);
 
-/* Returns the model value of a row; NaN if the model lacks an index of it (only for tables). */
+/* Returns the model value of a row; NaN if the model lacks an index of the row (only in tables). */
 double slc_predict_row_value(const struct predict *predict, uint32_t row);
 
 /* Format a row as text, or as numbers of an array; return the length. */

@@ -1,5 +1,5 @@
-/* The row source of a store reads one block at a time and delivers records of the indices and the
- * value, which parsing copies. */
+/* The row source of a store reads one block at a time. It delivers one record per nonzero, with
+ * indices and value; the function `parse` only copies them. */
 #include "engine/product/predict_source.h"
 
 #include "base/error/log.h"
@@ -240,14 +240,14 @@ enum slc_status slc_store_source_open(const struct slc_store *store,
     return SLC_OK;
 }
 
-/* True if two items make the same indices of their columns. */
+/* Returns true if two items convert the values of their columns to indices by the same rule. */
 static bool same_rule(const struct slc_csv_item *a, const struct slc_csv_item *b)
 {
     return a->rule == b->rule && a->unit == b->unit && a->width == b->width &&
            a->origin == b->origin && a->power == b->power && a->base == b->base;
 }
 
-/* Replaces the recorded columns by those of `columns`. */
+/* Replaces the recorded columns with those of `columns`; fails if their rules differ. */
 static enum slc_status
 set_columns(struct slc_csv_spec *spec, bool recorded, const char *columns, struct slc_error *err)
 {

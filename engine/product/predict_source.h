@@ -23,8 +23,8 @@ uint64_t slc_store_source_bytes(const struct slc_store *store);
 /* How the table of a prediction is read. */
 struct slc_predict_table {
     struct slc_csv_spec spec;
-    struct slc_csv_old old; /* the store whose names number the strings of the table */
-    bool scaled;            /* the model is of transformed values, so values are not compared */
+    struct slc_csv_old old; /* the store whose names determine the indices of strings */
+    bool scaled;            /* values are not compared: the model is of transformed values */
     uint64_t memory_bytes;  /* memory for dictionaries and for reading */
 };
 
@@ -50,15 +50,15 @@ struct slc_predict_coords_options {
     uint64_t memory_bytes; /* memory to open a store */
 };
 
-/* Opens the input of a prediction if it is a store, or the names of the store of the model if it is
- * a table (a file whose name ends as that of a table, or options with columns). Sets the members
- * store, table and names of `predict`; they stay NULL for text with indices. The caller sets
- * table.memory_bytes. Logs that the values of a table are not compared. `coords` is all zero.
- * Ownership: release with slc_predict_coords_close, also after an error, after slc_predict. Errors:
- * SLC_ERR_INPUT if the store of the model is not known or has no recorded columns and no columns
- * are given, or if the modes of a store differ from those of the run; SLC_ERR_USAGE if the rules of
- * the columns differ from the recorded ones, and for null words without a table; those of opening
- * stores and of slc_csv_spec_parse. */
+/* Opens the input of a prediction if it is a store. If the input is a table, opens the names of the
+ * model's store. The input is a table if its name ends like that of a table, or if the options name
+ * columns. Sets the members store, table and names of `predict`; they stay NULL for text with
+ * indices. The caller sets table.memory_bytes. Logs a note if the values of a table are not
+ * compared. Needs: `coords` is all zero. Ownership: release with slc_predict_coords_close, also
+ * after an error, after slc_predict. Errors: SLC_ERR_INPUT if the store of the model is unknown, if
+ * neither this store nor the options name the columns, or if the modes of a store differ from those
+ * of the run; SLC_ERR_USAGE if the rules of the columns differ from the recorded ones, and for null
+ * words without a table; those of opening stores and of slc_csv_spec_parse. */
 enum slc_status slc_predict_coords_open(struct slc_predict_coords *coords,
                                         const struct slc_predict_coords_options *options,
                                         const struct slc_run_folder *run,

@@ -1,8 +1,8 @@
 /* Exact quantiles of the magnitudes of numbers that can be read several times, in memory that does
  * not depend on their number. Nonnegative doubles have the order of their bit patterns, so each
  * pass counts the numbers by the next 16 bits (radix selection). Once the remaining candidates fit
- * into a buffer, one pass collects them and no further pass is needed. A pass over numbers that all
- * fit into the buffer is the only one. */
+ * into a buffer, one pass collects them and no further pass is needed. If all numbers fit into the
+ * buffer, the first pass is the only one. */
 #ifndef SLC_ENGINE_QUANTILES_H
 #define SLC_ENGINE_QUANTILES_H
 
@@ -24,7 +24,7 @@ struct slc_quantiles {
     uint64_t candidates;      /* upper limit of the numbers that the next pass adds */
     bool collecting;          /* the pass collects candidates instead of counting them */
     uint64_t collected;       /* used with atomic operations */
-    uint64_t *keys;           /* `capacity` */
+    uint64_t *keys;           /* array of `capacity` numbers */
     uint64_t *counters;       /* 65536 per worker in the first pass, then per group of candidates */
     struct slc_buffer memory; /* keys and counters */
 };

@@ -1,6 +1,7 @@
-/* Streams the nonzeros of a store through a model. The nonzeros with the highest scores are kept in
- * one heap that all workers share: its lowest score is checked without the lock, and few nonzeros
- * exceed it. Sums of tiles are added in file order, so that they do not depend on threads. */
+/* Streams the nonzeros of a store through a model. All workers share one heap of the nonzeros with
+ * the highest scores. A worker compares a nonzero with the lowest score of the heap without the
+ * lock, and takes the lock only for the few nonzeros that reach this score. Sums of tiles are added
+ * in file order, so that they do not depend on threads. */
 #include "engine/product/residuals.h"
 
 #include "base/memory/checked.h"
@@ -42,7 +43,7 @@ struct residuals_run {
     const uint32_t *index[SLC_MAX_ORDER]; /* index of the input by index of the store; or NULL */
     struct slc_quantiles quantiles;
     unsigned workers;
-    uint64_t capacity; /* of the quantiles */
+    uint64_t capacity; /* numbers that the quantiles may keep */
     bool first_pass;
     uint64_t tiles_done; /* used with atomic operations */
     pthread_mutex_t lock;
@@ -85,7 +86,7 @@ static void sift(struct slc_residual *heap,
     heap[at] = *moved;
 }
 
-/* Adds a nonzero to the list if it belongs there. */
+/* Adds a nonzero to the list if its score is high enough. */
 static void list_nonzero(struct residuals_run *run, const struct slc_residual *found)
 {
     struct slc_residuals *out = run->out;
@@ -177,7 +178,7 @@ static enum slc_status add_nonzero(struct residuals_run *run,
     sums->largest = fmax(sums->largest, fabs(residual));
     found->score = score_of(run->options->score, found->value, residual);
     __atomic_load(&run->threshold, &threshold, __ATOMIC_RELAXED);
-    /* A relative score can be infinite, and an infinite threshold does not exclude it. */
+    /* The comparison is >=, because among infinite scores, indices decide which are listed. */
     if (found->score >= threshold && run->options->top > 0) {
         list_nonzero(run, found);
     }

@@ -26,10 +26,10 @@ enum slc_stop_reason {
 };
 const char *slc_stop_reason_name(enum slc_stop_reason reason); /* "tol", "iterations", .. */
 
-/* Components of a completion that are fixed in all modes but one. The bias of mode n is a component
- * whose column in mode n is one number per row, and which has ones in all other modes; the mean is
- * a component of ones. They follow the other components: the biases in the order of modes, then the
- * mean. */
+/* Components of a completion whose elements are not all free. The bias of mode n is a component
+ * with ones in all modes except mode n. The mean is a component with the same value in all cells,
+ * which no update changes. These components follow the other components: the biases in the order of
+ * modes, then the mean. */
 enum slc_biases {
     SLC_BIASES_AUTO, /* all, if unlisted cells are unknown; otherwise none */
     SLC_BIASES_NONE,
@@ -151,8 +151,9 @@ struct slc_cp_options {
      * while copies are made. */
     double max_seconds;
     enum slc_cp_algorithm algorithm;
-    /* Updates the rows from their nonzeros, with the loss ls, unknown unlisted cells and no biases;
-     * NULL: the algorithm. Its name identifies it in checkpoints. Borrowed. */
+    /* Row solver that updates the rows from their nonzeros; NULL: the algorithm does. Needs the
+     * loss ls, unlisted cells that are unknown, and no biases. Checkpoints contain its name.
+     * Borrowed. */
     const struct slc_row_solver *row_solver;
     /* Constraints and penalties per mode. With SLC_CP_ALS, `ridge` is added to the diagonal of V of
      * the normalized factors before solving. The other algorithms minimize half of the squared
@@ -177,10 +178,11 @@ struct slc_cp_options {
     /* Folder with the starting factors, mode-K.npy for every mode; NULL: starting factors are
      * uniform random numbers from `seed`. Weights in lambda.npy of the folder are used only if
      * iterations is 0, because otherwise the first updates determine all scales. If the folder has
-     * weights and a factor has fewer rows than the mode, it is the model of an earlier state of the
-     * tensor: its rows are the first rows, or the rows of the same names if the store of that model
-     * still exists and both stores have names; the other rows are random numbers from `seed` with
-     * the same root mean square. A note is logged for each such mode. */
+     * weights and a factor has fewer rows than the mode, the folder holds the model of an earlier
+     * state of the tensor. The rows of this factor then become the first rows of the mode or, if
+     * the store of that model still exists and both stores have names, the rows of the same names.
+     * The other rows are random numbers from `seed` with the same root mean square. A note is
+     * logged for each such mode. */
     const char *init_folder;
     /* Order in which modes are updated, a 0-based permutation. Used only if mode_order_set;
      * otherwise the plan's order is used. A plan with passes that update two modes must be made for
@@ -229,7 +231,8 @@ struct slc_cp_diagnosis {
     /* condition number of the components as vectors of all cells of the tensor: that of the
      * Khatri-Rao product of all factors */
     double joint_condition;
-    /* true if the last change of the fit was a rise that was not small, or rises were growing */
+    /* true if the fit may still rise: its last change was a rise, and was not small or the last two
+     * changes grew */
     bool rising;
 };
 
@@ -254,9 +257,10 @@ struct slc_cp_result {
     /* Fit of the factors above. If a stop interrupted a pass, it is the fit of the last completed
      * iteration, or 0 if there is none; later updates can only have improved the fit. */
     double fit;
-    /* With penalties, what the algorithm minimizes. For poisson, the log-likelihood without the
-     * terms log x!. With unknown unlisted cells, for ls the root mean square error on the listed
-     * cells that are not held out, otherwise the sum of the loss over these cells. Otherwise 0. */
+    /* With penalties: the function that the algorithm minimizes. For poisson: the log-likelihood
+     * without the terms log x!. With unlisted cells that are unknown: the sum of the loss over the
+     * listed cells that are not held out or, for ls, the root mean square error on these cells.
+     * Otherwise 0. */
     double objective;
     enum slc_cp_algorithm algorithm;
     double norm_x;
@@ -270,7 +274,7 @@ struct slc_cp_result {
     unsigned biases;
     uint32_t bias_modes;
     bool bias_mean;
-    unsigned best_iteration; /* iteration of the model, if the best one by hold-out was kept */
+    unsigned best_iteration; /* iteration of the model with the least held-out error, if kept */
     enum slc_stop_reason reason;
     struct slc_cp_diagnosis diagnosis;
     struct slc_cp_times times;
@@ -312,9 +316,9 @@ uint32_t slc_cp_components(unsigned order, const struct slc_cp_options *options)
 /* Returns the biases that SLC_BIASES_AUTO chooses, or those that are requested. */
 enum slc_biases slc_cp_biases_in_effect(const struct slc_cp_options *options);
 
-/* Sets what depends on loss, unlisted cells and biases in the request for the plan of a
- * decomposition: rank (slc_cp_components) and rows. Adds the memory of methods that update rows
- * from their nonzeros to beside_bytes. Errors: SLC_ERR_MEMORY. */
+/* Sets the members of the plan request that depend on loss, unlisted cells and biases: rank
+ * (slc_cp_components) and rows. Adds the memory of methods that update rows from their nonzeros to
+ * beside_bytes. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_cp_plan_request(unsigned order,
                                     const uint64_t *dims,
                                     const struct slc_cp_options *options,

@@ -11,9 +11,10 @@
  *  - sums-J-R: if a pass has begun, the partial sums of its J-th MTTKRP in memory region R
  *    (mttkrp_state of base/backend.h)
  *  - past: records of the completed iterations
- *  - objectives: of methods with constraints, the objective of each completed iteration
- *  - rows, past-rows, zeros-K, best-K: of methods that update rows from their nonzeros, numbers
- *    (cp_rows.c), flags of inadmissible zeros of mode K, and the best model by the hold-out
+ *  - objectives: objective of each completed iteration; only methods with constraints
+ *  - rows, past-rows: numbers (cp_rows.c); only methods that update rows from their nonzeros
+ *  - zeros-K: flags of inadmissible zeros of mode K; only method mu
+ *  - best-K: factor K of the model with the least held-out error; only completion
  *
  * Unknown sections are ignored. */
 #ifndef SLC_ENGINE_SOLVE_CP_CHECKPOINT_H

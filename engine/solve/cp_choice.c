@@ -100,8 +100,8 @@ check_biases(const struct slc_cp_options *options, unsigned order, struct slc_er
     return SLC_OK;
 }
 
-/* Returns SLC_ERR_USAGE if a constraint or l1 penalty is set. Rows that are updated from their
- * nonzeros allow only a ridge, and Poisson models not even that. */
+/* Returns SLC_ERR_USAGE if a constraint or l1 penalty is set. Methods that update rows from their
+ * nonzeros allow only a ridge, and only if unlisted cells are unknown. */
 static enum slc_status
 check_terms(const struct slc_cp_options *options, unsigned order, struct slc_error *err)
 {
@@ -147,7 +147,8 @@ static enum slc_status choose_given(const struct slc_cp_options *options,
     return SLC_OK;
 }
 
-/* Returns SLC_ERR_USAGE for an algorithm that does not fit; `fitting` lists those that do. */
+/* Returns SLC_ERR_USAGE for an algorithm that does not fit. The message names the algorithms in
+ * `fitting`. */
 static enum slc_status
 fail_algorithm(const struct slc_cp_options *options, const char *fitting, struct slc_error *err)
 {

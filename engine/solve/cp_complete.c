@@ -18,12 +18,12 @@
 enum {
     /* A run ends if the held-out error has not improved for this many iterations. */
     WORSE_LIMIT = 10,
-    /* .. but not before this iteration, because the error often rises at first. */
+    /* WORSE_LIMIT applies from this iteration on, because the error often rises at first. */
     WORSE_FIRST = 30,
     GRAIN = 1024
 };
 
-/* Standard deviation of the model of the random start, relative to that of the values. */
+/* Standard deviation of the random initial model, divided by that of the values. */
 #define START_SCALE 0.1
 /* See chosen_ridge. */
 #define RIDGE_SCALE 2.0
@@ -35,8 +35,8 @@ static bool is_nonnegative(enum slc_loss loss)
     return loss == SLC_LOSS_POISSON || loss == SLC_LOSS_GAMMA;
 }
 
-/* Returns the mode whose bias component r is, the order for the mean, and SLC_MAX_ORDER + 1 for
- * other components. */
+/* Returns mode n if component r is the bias of mode n, the order if it is the mean, and
+ * SLC_MAX_ORDER + 1 otherwise. */
 static unsigned bias_of(const struct cp_state *state, uint32_t r)
 {
     const unsigned biases = state->result->biases;
@@ -59,8 +59,8 @@ static void set_columns(struct cp_state *state)
     }
 }
 
-/* Returns the variance of the listed values: of their distance from the mean, if the model has a
- * component for the mean. */
+/* Returns the mean square of the listed values, minus the square of their mean if the model has
+ * biases. */
 static double variance_of(const struct cp_state *state)
 {
     const double count = (double)state->nonzeros->survey.count;
@@ -70,11 +70,12 @@ static double variance_of(const struct cp_state *state)
     return state->result->biases > 0 ? fmax(square - mean * mean, 0.0) : square;
 }
 
-/* Returns the ridge that is chosen if none is given. With the ridge noise / variance, the solution
- * is the most probable one if the elements of a column are normally distributed with this variance;
- * the variance is that of a component with an equal part of the variance of the values. The noise
- * is estimated by the error of the model so far, so the ridge is large at first, which leads around
- * poor solutions, and vanishes if the model becomes exact. RIDGE_SCALE was found by experiments. */
+/* Returns the ridge of a run without a requested ridge: RIDGE_SCALE (found by experiments) times
+ * noise / variance. If the elements of a column are normally distributed with this variance, the
+ * solution with the ridge noise / variance is the most probable model. The variance assumes that
+ * all components explain equal parts of the values' variance. The noise is the squared error of the
+ * model so far. The ridge is therefore large at first, which avoids poor solutions, and vanishes if
+ * the model becomes exact. */
 static double chosen_ridge(const struct cp_state *state, bool bias)
 {
     const struct cp_rows *rows = state->nonzeros;
@@ -86,7 +87,7 @@ static double chosen_ridge(const struct cp_state *state, bool bias)
         return 0.0;
     }
     if (state->options->loss == SLC_LOSS_BERNOULLI) {
-        variance = 1.0; /* of the log-odds */
+        variance = 1.0; /* variance of the log-odds */
         noise = 0.5;
     } else if (state->iteration > 1) {
         noise = state->options->loss == SLC_LOSS_LS ? rows->objective * rows->objective
@@ -99,7 +100,6 @@ static double chosen_ridge(const struct cp_state *state, bool bias)
            (bias ? variance / state->order : pow(variance / components, power));
 }
 
-/* Sets the ridges of an iteration. */
 static void set_ridges(struct cp_state *state)
 {
     for (unsigned n = 0; n < state->order; n++) {
@@ -124,7 +124,6 @@ static struct slc_row_loss loss_of(const struct slc_cp_options *options)
     return slc_row_loss(kinds[options->loss], options->huber);
 }
 
-/* Allocates the copy of the best model. */
 static enum slc_status create_best(struct cp_state *state, struct slc_error *err)
 {
     struct cp_rows *rows = state->nonzeros;
@@ -156,7 +155,7 @@ static enum slc_status create(struct cp_state *state, struct slc_error *err)
                                  &state->nonzeros->solver, err);
 }
 
-/* A column is multiplied and shifted: a x + b. */
+/* Replaces each element x of column r with scale[r] x + shift[r]. */
 struct transform {
     struct slc_matrix *factor;
     const double *scale, *shift;
@@ -176,7 +175,7 @@ static void transform_rows(void *context, uint64_t begin, uint64_t end, unsigned
     }
 }
 
-/* Returns the value of the mean component: the value of the model that explains the mean. */
+/* Returns the number that the mean component adds to the model: `mean`, or its log-odds. */
 static double mean_component(const struct cp_state *state, double mean)
 {
     if (state->options->loss == SLC_LOSS_BERNOULLI) {
@@ -187,9 +186,9 @@ static double mean_component(const struct cp_state *state, double mean)
     return mean;
 }
 
-/* Returns the largest magnitude of a random element of the start: a model of random signs has
- * START_SCALE times the standard deviation of the values, and a model without signs has their
- * mean. */
+/* Returns the largest magnitude of a random element of the initial factors. A model with random
+ * signs then has START_SCALE times the standard deviation of the values; a nonnegative model has
+ * their mean. */
 static double start_element(const struct cp_state *state, double mean)
 {
     const double components = state->rank - state->result->biases;
@@ -205,7 +204,7 @@ static double start_element(const struct cp_state *state, double mean)
     return sqrt(3.0) * pow(START_SCALE * deviation / sqrt(components), power);
 }
 
-/* Turns the uniform random numbers of the factors into the start. */
+/* Converts the uniform random numbers of the factors to the initial factors. */
 static enum slc_status start_random(struct cp_state *state, struct slc_error *err)
 {
     struct cp_rows *rows = state->nonzeros;
@@ -233,8 +232,9 @@ static enum slc_status start_random(struct cp_state *state, struct slc_error *er
     return SLC_OK;
 }
 
-/* Moves the scales of the columns of a given start: to all modes evenly, or for a bias to the mode
- * of the bias (for the mean to the first mode), so that the other modes have ones. */
+/* Moves the scales of the columns of initial factors from a folder. A bias gets its scale in its
+ * mode, and the mean in the first mode, so that their other columns have ones. The scale of any
+ * other component is divided evenly between its columns. */
 static enum slc_status start_given(struct cp_state *state, struct slc_error *err)
 {
     double norms[SLC_MAX_ORDER][SLC_MAX_RANK], signs[SLC_MAX_RANK], opposites[SLC_MAX_RANK];
@@ -331,8 +331,8 @@ static double constant_loss(const struct cp_state *state)
     return state->norm_x * state->norm_x - count * mean * mean;
 }
 
-/* Computes the objective and the fit. The fit is 1 - |residuals| / |values| for least squares;
- * otherwise the part of the loss of a constant model that the model removes. */
+/* Computes the objective and the fit. The fit is 1 - |residuals| / |values| for least squares; for
+ * other losses, the fraction of a constant model's loss that the model removes. */
 static enum slc_status
 measure(struct cp_state *state, struct slc_cp_iteration *report, struct slc_error *err)
 {
@@ -380,7 +380,7 @@ static void record(struct cp_state *state, const struct slc_cp_iteration *report
 
     cp_fit_changed(state, report->iteration, report->fit, report->delta);
     if (!rows->keeps_best || report->heldout == 0) {
-        return; /* or an iteration before the checkpoint, which has the best model */
+        return; /* heldout is 0 if the iteration is from a checkpoint, which has the best model */
     }
     rows->worse++;
     if (rows->best_iteration == 0 || error < rows->best_error) {
@@ -405,7 +405,7 @@ static bool settled(const struct cp_state *state)
            (cp_complete_overfits(state) || cp_fit_settled(state));
 }
 
-/* Replaces the factors by the best model, if an update or an iteration followed it. */
+/* Replaces the factors with the best model, if one was kept. */
 static enum slc_status restore_best(struct cp_state *state, struct slc_error *err)
 {
     struct cp_rows *rows = state->nonzeros;

@@ -16,7 +16,8 @@
 /* Coordinate descent ends if a sweep gains less than this part of the largest gain of a sweep, or
  * after this many sweeps ([Gillis2012] section 4.2; docs/PERFORMANCE.md, "Constraints"). */
 #define SWEEP_TOLERANCE 1e-8
-/* The same for the steps of ADMM, whose squared lengths are compared with the squared norms. */
+/* ADMM ends if the squared lengths of a step are at most this part of the squared norms, or after
+ * STEPS steps. */
 #define STEP_TOLERANCE 1e-6
 enum { SWEEPS = 100, STEPS = 50 };
 

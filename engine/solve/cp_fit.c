@@ -65,9 +65,8 @@ enum slc_status cp_fit(struct cp_state *state, double *fit, struct slc_error *er
 }
 
 /* Returns true if the change of the fit is below `tolerance`, relative to the fit and to 1 - fit.
- * The square of the residual is the difference of numbers near the square of the norm of the
- * tensor, so its rounding error, relative to this square, has the order of `rounding`; a change
- * that is within this error counts as small. */
+ * The squared residual is a difference of numbers near ||X||^2, so its rounding error is about
+ * `rounding` times ||X||^2. A change within this error also counts as small. */
 static bool is_small(const struct cp_state *state, double tolerance, double fit, double delta)
 {
     const double rounding =

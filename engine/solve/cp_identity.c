@@ -3,8 +3,8 @@
  * run.
  *
  * The identity of a deterministic run lists everything on which its bits depend. The identity of
- * any other run lists only the options that change the result by more than rounding; layouts,
- * threads and passes do not. */
+ * any other run lists only the options that change the result by more than rounding; it omits
+ * layouts, threads and passes. */
 #include "base/hash.h"
 #include "cpu/cpu.h"
 #include "engine/solve/cp_checkpoint.h"

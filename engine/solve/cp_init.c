@@ -45,7 +45,8 @@ enum slc_status cp_init_find(struct cp_state *state, struct slc_error *err)
     }
     struct slc_run_folder *run = slc_malloc(sizeof *run);
     SLC_TRY(slc_check_memory(run != NULL, err, "for the description of a run"));
-    /* A folder that is not that of a model must have all rows; reading reports other faults. */
+    /* If the folder has no model, its factors need all rows. Faults are reported when they are
+     * read. */
     if (slc_run_folder_read(slc_files_or_system(options->files), options->init_folder, run,
                             &fault) != SLC_OK ||
         !run->weighted || run->order != state->order || run->rank != state->rank) {

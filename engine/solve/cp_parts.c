@@ -5,10 +5,10 @@
  *
  * A pass is resumed at its position only if the resumed run makes it for the same mode or modes,
  * with the same strategies, and reads the same blocks or row ranges before the position. Hashes of
- * these are compared. If the blocks are read in a different order, because memory, schedule or
- * layout differ, a pass for one mode starts again from its beginning. A pass for two modes cannot
- * start again, because a checkpoint does not contain the old values of the rows that are already
- * solved. */
+ * these blocks or ranges are compared. If the blocks are read in a different order, because memory,
+ * schedule or layout differ, a pass for one mode starts again from its beginning. A pass for two
+ * modes cannot start again, because a checkpoint does not contain the old values of the rows that
+ * are already solved. */
 #include "engine/solve/cp_checkpoint.h"
 
 #include "base/error/clock.h"

@@ -157,7 +157,6 @@ static double violation_of_solver(const struct cp_state *state)
     return slc_row_solver_statistics(state->nonzeros->solver).violation_first;
 }
 
-/* Allocates the flags of inadmissible zeros. */
 static enum slc_status create_flags(struct cp_state *state, struct slc_error *err)
 {
     for (unsigned n = 0; n < state->order; n++) {

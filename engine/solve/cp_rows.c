@@ -1,8 +1,7 @@
-/* What methods that update rows from their nonzeros share (cp_poisson.c, cp_complete.c).
+/* Shared functions of methods that update rows from their nonzeros (cp_poisson.c, cp_complete.c).
  *
- * The rows of a mode include all weights while the mode is updated, and the weights are ones in
- * this time. So a stopped pass, after which some rows are updated and some are not, leaves a
- * complete model. */
+ * While a mode is updated, its rows include all weights, and the weights are ones. So the model is
+ * complete even if a stopped pass has updated only some rows. */
 #include "engine/solve/cp_rows.h"
 
 #include "base/error/clock.h"
@@ -190,7 +189,7 @@ cp_rows_pass(struct cp_state *state, bool objective, bool *stopped, struct slc_e
     struct cp_rows *rows = state->nonzeros;
     const struct slc_row_mode about = mode_of(state);
     const uint64_t start_ns = slc_clock_ns();
-    double before[SLC_ROW_MEASURES]; /* of a checkpoint within this pass */
+    double before[SLC_ROW_MEASURES]; /* measures in a checkpoint within this pass */
     struct slc_error fault = SLC_ERROR_INIT;
     struct cp_pass parts;
 
@@ -216,7 +215,7 @@ cp_rows_pass(struct cp_state *state, bool objective, bool *stopped, struct slc_e
     state->result->times.mttkrp += slc_seconds_since(start_ns);
     if (status == SLC_ERR_INTERRUPTED && cp_stop_due(state)) {
         *stopped = true;
-        /* Without parts, no checkpoint has the rows that the pass has updated. */
+        /* Without parts, the rows that the pass has updated cannot be saved in a checkpoint. */
         state->half_updated = parts.cuts == NULL || !state->current.left;
         return SLC_OK;
     }

@@ -1,5 +1,5 @@
-/* What methods that update rows from their nonzeros share: passes in parts, the survey of the
- * values, and their sections of a checkpoint. Private to engine/solve. */
+/* State and functions of methods that update rows from their nonzeros: passes in parts, the survey
+ * of the values, and sections of a checkpoint. Private to engine/solve. */
 #ifndef SLC_ENGINE_SOLVE_CP_ROWS_H
 #define SLC_ENGINE_SOLVE_CP_ROWS_H
 
@@ -23,7 +23,7 @@ struct cp_rows {
     double *ridge[SLC_MAX_ORDER];
     unsigned char *fixed[SLC_MAX_ORDER];
     struct slc_buffer flags[SLC_MAX_ORDER]; /* mu: inadmissible zeros (cpu/row/row.h) */
-    /* true from the start of an update to its end: the rows include the weights */
+    /* true during an update, while the rows include the weights */
     bool absorbed;
     struct slc_row_pass pass; /* the current or last pass */
     /* Statistics of the current iteration. */
@@ -52,13 +52,13 @@ cp_rows_open(struct cp_state *state, enum slc_loss loss, struct slc_error *err) 
 
 /* Updates the rows of state->mode in one pass, which begins at the position of the checkpoint if
  * the run resumes there. `objective`: also computes the objective (rows->pass.measures). Sets
- * *stopped if a stop ended the pass; rows are then updated or not. */
+ * *stopped if a stop ended the pass; then only some rows are updated. */
 enum slc_status cp_rows_pass(struct cp_state *state,
                              bool objective,
                              bool *stopped,
                              struct slc_error *err) SLC_NODISCARD;
 
-/* Sets the members of the report that all methods of nonzeros have, and ends the statistics of the
+/* Sets the members of the report that these methods share, and resets the statistics for the next
  * iteration. */
 void cp_rows_report(struct cp_state *state, struct slc_cp_iteration *report);
 

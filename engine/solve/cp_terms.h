@@ -5,8 +5,8 @@
 #include "base/error/error.h"
 #include "cpu/row/row_terms.h"
 
-/* SLC_CP_AUTO: als without constraints and l1 penalties, admm for rows on the simplex, otherwise
- * hals. admm fits all constraints, hals all except the simplex. */
+/* SLC_CP_AUTO selects als if there are no constraints or l1 penalties, admm for rows on the
+ * simplex, otherwise hals. admm fits all constraints, hals all except the simplex. */
 enum slc_cp_algorithm {
     SLC_CP_AUTO,
     SLC_CP_ALS,

@@ -65,8 +65,8 @@ static void set_right_scales(const struct cp_state *state, unsigned mode)
 }
 
 /* Returns the least number by which a column is divided after iteration 1: 1, or a power of two
- * near the norm of the tensor if this norm is below UNIT_LIMIT. Columns then have the same bits as
- * for a tensor that was multiplied by the reciprocal. With a least number of 1, the norm of a small
+ * near the norm of the tensor if this norm is below UNIT_LIMIT. With this power of two, columns
+ * have the same bits as for the tensor divided by it. With a least number of 1, the norm of a small
  * tensor would remain in a factor, and an MTTKRP with this factor would be as small as the square
  * of the norm. */
 static double least_norm(const struct cp_state *state)

@@ -110,7 +110,8 @@ static int compare_records(const void *left, const void *right, unsigned order)
     return 0;
 }
 
-/* Sorts the records by heap sort. qsort is not used, because it may allocate memory. */
+/* Moves the record at `at` down to its place in a heap. Records are sorted with a heap, because
+ * qsort may allocate memory. */
 static void
 sift_record(uint64_t *records, uint64_t words, unsigned order, uint64_t at, uint64_t count)
 {
@@ -200,7 +201,6 @@ void slc_held_destroy(struct slc_held *held)
     memset(held, 0, sizeof *held);
 }
 
-/* Context of the computation of errors. */
 struct evaluation {
     const struct slc_held *held;
     struct slc_model_view model;

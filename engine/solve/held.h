@@ -56,8 +56,8 @@ struct slc_held_errors {
 };
 
 /* Computes the errors of a model. `factors` are f32 or f64, with rows in the order of the store;
- * `delta` is Huber's. Order: bitwise reproducible for any number of workers. Cost: O(count * N * R)
- * operations for N modes and rank R. */
+ * `delta` is the parameter of Huber's loss. Order: bitwise reproducible for any number of workers.
+ * Cost: O(count * N * R) operations for N modes and rank R. */
 enum slc_status slc_held_error(struct slc_held *held,
                                const struct slc_matrix *factors,
                                const double *weights,

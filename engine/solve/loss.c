@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Least model value in logarithms and divisions; that of the solvers (cpu/row/row.h). */
+/* Least model value in logarithms and divisions, the same as in the row solvers (cpu/row/row.h). */
 #define MODEL_LEAST 1e-10
 
 static const char *const loss_names[] = {"ls", "poisson", "bernoulli", "gamma", "huber"};

@@ -18,13 +18,14 @@ struct survey_run {
     enum slc_loss loss;
     struct slc_survey *survey;
     pthread_mutex_t lock;
-    /* The nonzero that the loss does not accept with the smallest indices in the store. */
+    /* The nonzero with the smallest indices in the store among those that the loss does not
+     * accept. */
     bool found;
     double value;
     uint64_t index[SLC_MAX_ORDER];
 };
 
-/* Returns a power of two of which every term up to `largest` is at most 2^TERM_BITS multiples. */
+/* Returns a power of two such that every term up to `largest` is at most 2^TERM_BITS times it. */
 static double unit_for(double largest)
 {
     int exponent;
@@ -33,7 +34,7 @@ static double unit_for(double largest)
     return ldexp(1.0, exponent - TERM_BITS);
 }
 
-/* Returns the term of a value that depends on the loss. */
+/* Returns the term of a value in the sum that slc_survey_entropy returns. */
 static double entropy(enum slc_loss loss, double value)
 {
     if (value <= 0.0) {

@@ -15,7 +15,7 @@
 struct slc_survey {
     enum slc_loss loss;
     uint64_t count; /* nonzeros in the sums */
-    uint64_t zeros; /* of these, with the value 0 */
+    uint64_t zeros; /* nonzeros in the sums whose value is 0 */
     double value_unit, entropy_unit;
     __extension__ __int128 values, entropies;
 };
@@ -35,9 +35,9 @@ enum slc_status slc_survey_store(const struct slc_store *store,
 /* Removes a value from the sums. */
 void slc_survey_remove(struct slc_survey *survey, double value);
 
-/* Return the sum of the values, and the sum over the values above 0 of x log x for the loss
- * poisson, of log x for gamma, and 0 for other losses. Accuracy: each
- * value is rounded to 2^-60 of the norm of the tensor. */
+/* slc_survey_sum returns the sum of the values. slc_survey_entropy returns the sum over the values
+ * x > 0 of x log x (loss poisson) or log x (gamma), or 0 (other losses). Accuracy: a value is
+ * rounded to about 2^-60 of the norm of the tensor. */
 double slc_survey_sum(const struct slc_survey *survey);
 double slc_survey_entropy(const struct slc_survey *survey);
 

@@ -211,7 +211,7 @@ gather_blocks(struct slc_row_passes *passes, uint64_t first, uint64_t end, struc
                   .block_count = gather->block_count,
                   .part = {first, end}}};
 
-    /* Gathered nonzeros replace those whose products the workers hold. */
+    /* This pass overwrites the gathered nonzeros, so products that workers hold become invalid. */
     for (unsigned w = 0; w < passes->workers; w++) {
         slc_row_worker_clear(&passes->worker[w]);
     }
@@ -230,7 +230,6 @@ static enum slc_status fail_changed(const struct slc_row_passes *passes, struct 
                     passes->gather.first_row + 1, passes->gather.end_row, passes->mode + 1);
 }
 
-/* Gathers the nonzeros of the interval. */
 static enum slc_status gather_interval(struct slc_row_passes *passes, struct slc_error *err)
 {
     struct row_gathering *gather = &passes->gather;
@@ -410,7 +409,6 @@ static enum slc_status traverse_segment(struct slc_row_passes *passes,
     return SLC_OK;
 }
 
-/* Computes the rows of a share. */
 static enum slc_status solve_share(struct slc_row_passes *passes,
                                    unsigned worker,
                                    const struct share *share,
@@ -494,7 +492,6 @@ static enum slc_status solve_rows(struct slc_row_passes *passes,
     return status;
 }
 
-/* Updates the gathered rows. */
 static enum slc_status solve_interval(struct slc_row_passes *passes, struct slc_error *err)
 {
     const struct row_gathering *gather = &passes->gather;

@@ -52,7 +52,7 @@ slc_row_stream(struct slc_row_passes *passes, struct slc_pass *pass, struct slc_
     return status;
 }
 
-/* Traverses a row with a pass over its blocks. */
+/* Adds a tile of the streamed row. Callback of the pass that traverse_streamed makes. */
 static enum slc_status
 add_tile(void *context, unsigned number, struct slc_tile_view *tile, struct slc_error *err)
 {
@@ -75,7 +75,7 @@ static void wake_turns(void *context)
     slc_turns_stop(&((struct slc_row_passes *)context)->turns);
 }
 
-/* `how` is the range of the row. */
+/* Traverses a row with a pass over its blocks. `how` points to the number of the row's range. */
 static enum slc_status traverse_streamed(struct slc_row_passes *passes,
                                          unsigned worker,
                                          struct row_job *job,
@@ -179,7 +179,6 @@ static enum slc_status solve_sorted_part(struct slc_row_passes *passes,
     return SLC_OK;
 }
 
-/* Computes all parts of the update. */
 static enum slc_status run_parts(struct slc_row_passes *passes, struct slc_error *err)
 {
     const struct slc_pass_cuts *cuts = passes->pass->cuts;

@@ -30,10 +30,10 @@ enum { SLC_ROW_SEGMENT_NNZ = SLC_TILE_NNZ };
 /* Tables of rows and buffers of workers, for all modes of a run. */
 struct slc_row_passes;
 
-/* Sizes of memory, for plans. slc_row_plan_workers sets buffer_nnz, at least the argument,
- * segment_nnz, product_nnz and worker_bytes of plan->rows, from the request, the number of threads
- * and the tensor. slc_row_gather_bytes returns the bytes of `nnz` gathered nonzeros, and
- * slc_row_table_bytes those of the table of a mode that is read from the layout `info`, without the
+/* Sizes of memory, for plans. slc_row_plan_workers computes segment_nnz, product_nnz, worker_bytes
+ * and buffer_nnz (at least the argument) of plan->rows from the request, the number of threads and
+ * the tensor. slc_row_gather_bytes returns the bytes of `nnz` gathered nonzeros, and
+ * slc_row_table_bytes the bytes of the table of a mode that is read from the layout `info`, without
  * gathered nonzeros. All saturate at UINT64_MAX. */
 void slc_row_plan_workers(const struct slc_layout_info *info,
                           struct slc_plan *plan,

@@ -18,7 +18,7 @@
 struct row_arrays {
     uint32_t *coords[SLC_MAX_ORDER];
     double *values;
-    const uint32_t *order; /* the place of each nonzero in the arrays; NULL: its number */
+    const uint32_t *order; /* place of each nonzero in the arrays; NULL: nonzero i is at i */
 };
 
 /* A row that is being solved, and the result of the current traversal. */
@@ -49,7 +49,7 @@ struct row_worker {
     uint32_t nnz;
     /* Memory for orders of the nonzeros, or for the ends of tiles. */
     uint32_t *order[2];
-    uint32_t *spare[SLC_MAX_ORDER];  /* arrays of coordinates, without modes */
+    uint32_t *spare[SLC_MAX_ORDER];  /* arrays of coordinates, not yet assigned to modes */
     uint32_t *window[SLC_MAX_ORDER]; /* coordinates of nonzeros that are brought into order */
     double *window_values;
     double *products; /* product_nnz x width */
@@ -59,8 +59,8 @@ struct row_worker {
     const double *product_values;
     /* End of the nonzeros that the worker computes next, so that their products may be kept. */
     uint64_t ahead_end;
-    double *sums;  /* of a segment */
-    double *total; /* of a row */
+    double *sums;  /* sums of a segment */
+    double *total; /* sums of a row */
     double *x, *memory;
     uint64_t rows, traversals, most;
     struct row_filter *filter; /* of the range that the worker computes */
@@ -70,7 +70,7 @@ struct row_worker {
 /* How a range of rows is computed. */
 struct row_streaming {
     bool single;  /* all nonzeros are in one row; a segment is a tile */
-    bool used;    /* by all workers together, with a pass over its blocks per traversal */
+    bool used;    /* all workers compute it together, with a pass over its blocks per traversal */
     bool reads;   /* such a pass reads the drive, because some blocks are not cached */
     uint64_t nnz; /* nonzeros of the row */
 };
@@ -108,7 +108,7 @@ struct row_gathering {
     uint64_t batch_count, batch_most;
     uint64_t batch;                 /* the batch that is gathered */
     uint64_t block_nnz;             /* nonzeros of the row before the current block */
-    uint32_t *spare[SLC_MAX_ORDER]; /* the arrays of coordinates, without modes */
+    uint32_t *spare[SLC_MAX_ORDER]; /* arrays of coordinates, not yet assigned to modes */
 };
 
 struct slc_row_passes {
@@ -232,9 +232,9 @@ enum slc_status slc_row_gather_part(struct slc_row_passes *passes,
                                     uint64_t end,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/* row_pass.c. slc_row_stream makes a pass over the layout of the current mode; the turns begin at
- * 0. slc_row_progress reports progress if a report is due: it has the signature of
- * slc_pass.progress, of whose numbers it uses only bytes_read. */
+/* row_pass.c. slc_row_turns_reset and slc_row_stream, which makes a pass over the layout of the
+ * current mode, begin the turns at 0. slc_row_progress reports progress if a report is due; it is a
+ * callback slc_pass.progress, but uses only the argument bytes_read. */
 void slc_row_turns_reset(struct slc_row_passes *passes);
 enum slc_status slc_row_stream(struct slc_row_passes *passes,
                                struct slc_pass *pass,

@@ -275,7 +275,7 @@ static enum slc_status
 end_tile(struct range_state *state, struct row_job *job, struct slc_error *err)
 {
     struct row_worker *worker = state->worker;
-    const uint64_t tiles = job->begin; /* so far */
+    const uint64_t tiles = job->begin; /* tiles in the buffer so far */
 
     (void)err;
     if (worker->nnz > (tiles > 0 ? worker->order[0][tiles - 1] : 0)) {

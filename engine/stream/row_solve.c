@@ -215,8 +215,8 @@ static enum slc_status traverse_once(struct slc_row_passes *passes,
     return SLC_OK;
 }
 
-/* Returns true if the row is a single piece, wherever its nonzeros are. A row with more nonzeros
- * than a piece is several pieces; a row of several tiles has at least two runs. */
+/* Returns true if the row is a single piece: its nonzeros are in memory, are one segment, and fit
+ * in a piece. */
 static bool is_piece(const struct slc_row_passes *passes, const struct row_job *job)
 {
     return job->arrays != NULL && job->single && job->row.nnz > 0 &&

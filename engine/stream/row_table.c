@@ -145,8 +145,7 @@ count_row(void *context, unsigned worker, struct slc_tile_view *tile, struct slc
     return SLC_OK;
 }
 
-/* Counts the nonzeros that are not dropped of the rows of a table that have all nonzeros of a
- * range. */
+/* For each range whose nonzeros are all in one row, counts the nonzeros that are not dropped. */
 static enum slc_status count_single(struct slc_row_passes *passes,
                                     struct row_table *table,
                                     const volatile int *stop,

@@ -104,7 +104,6 @@ static enum slc_status place_blocks(struct slc_stream_layout *layout,
     return SLC_OK;
 }
 
-/* Allocates the arrays of a layout. */
 static enum slc_status make_layout(struct slc_stream *stream,
                                    unsigned index,
                                    const struct slc_reader *reader,
@@ -140,7 +139,6 @@ static enum slc_status make_layout(struct slc_stream *stream,
     return make_order(layout, stream->in_order, err);
 }
 
-/* Allocates the arrays of the stream. */
 static enum slc_status
 make_tables(struct slc_stream *stream, const struct slc_layouts *layouts, struct slc_error *err)
 {

@@ -51,7 +51,8 @@ static bool awaits_residents(const struct slc_stream *stream)
 
 void slc_stream_feed_begin(struct slc_stream *stream)
 {
-    /* Cached blocks do not use the memory that was planned for other resident blocks. */
+    /* Cached blocks become resident only after all blocks that the plan keeps resident, so that
+     * they do not use the memory of these blocks. */
     stream->keeps_cached = stream->may_keep_cached && !awaits_residents(stream);
     for (unsigned d = 0; d < stream->feeding->count; d++) {
         struct slc_feed *feed = &stream->feeding->feeds[d];

@@ -14,7 +14,6 @@
 /* Memory of a worker's stack and allocator, doubled for memory that the steps allocate. */
 #define WORKER_BYTES (2 * SLC_PLAN_THREAD_BYTES)
 
-/* Context of a pass. */
 struct run {
     const struct slc_tile_steps *steps;
     struct slc_turns turns;

@@ -62,8 +62,8 @@ uint32_t slc_column_bands_count(const struct slc_column_bands *query)
     return (uint32_t)slc_min_u64(query->bands, query->factor.length);
 }
 
-/* Returns the first row of band `k` of `count`. The computation has no product with the mode size,
- * because this product could overflow. */
+/* Returns the first row of band `k` of `count`. Does not multiply by the mode size, because the
+ * product could overflow. */
 static uint64_t band_begin(uint64_t length, uint32_t count, uint32_t k)
 {
     const uint64_t whole = length / count;

@@ -191,7 +191,7 @@ static bool differs(unsigned count, json_t *const *options, const char *name)
     return false;
 }
 
-/* Inserts a name into a sorted list, unless it is there. */
+/* Inserts a name into a sorted list if the list does not have it. */
 static void insert_name(json_t *names, const char *name)
 {
     size_t at = 0;

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Returns the name of the run for the title. */
 static const char *page_name(const struct slc_run_page *page)
 {
     const char *store =

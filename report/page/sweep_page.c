@@ -207,7 +207,6 @@ of_run(enum measure measure, const struct rank_summary *rank, const struct slc_s
                                : (double)NAN;
 }
 
-/* Returns the measure of a rank. */
 static double of_rank(enum measure measure, const struct rank_summary *rank)
 {
     if (measure == FIT || measure == ERROR) {
