@@ -8,7 +8,7 @@
 /* A public solver and its internal form, whose context is this struct. */
 struct api_row_solver {
     struct sluice_row_solver given;
-    uint32_t rank; /* of the current mode */
+    uint32_t rank; /* rank of the current mode */
     struct slc_row_solver solver;
 };
 

@@ -188,7 +188,7 @@ enum slc_status api_plan(const struct sluice_store *store,
                          struct slc_error *err)
 {
     struct api_devices devices;
-    /* All zero, because no plan is made if the indices of block files alone exceed the budget. */
+    /* These zeros remain if no plan is made, because block indices alone exceed the budget. */
     struct slc_session session = {.stream = NULL};
     enum slc_status status = api_check_report(plan, "sluice_plan", err);
     enum slc_status filled;

@@ -14,9 +14,9 @@
  * if the store has no statistics of values, or has transformed values. */
 bool slc_looks_like_ratings(const struct slc_manifest *manifest);
 
-/* Writes a sentence without full stop to `text` if the values look like ratings: whether cells that
- * are not listed are `unknown` to the run or count as zeros, and what the model then explains.
- * Otherwise returns false. */
+/* Returns false if the values do not look like ratings. Otherwise writes a sentence without full
+ * stop to `text`: whether cells that are not listed are `unknown` to the run or count as zeros, and
+ * what the model then explains. */
 bool slc_ratings_note(const struct slc_manifest *manifest, bool unknown, char *text, size_t bytes);
 
 #endif

@@ -360,7 +360,7 @@ write_runs(const void *page, struct slc_output *output, struct slc_error *err)
     return slc_runs_page_write(page, output, err);
 }
 
-/* Writes the page of a list of runs, and of their comparison unless it is NULL. */
+/* Writes the page of a list of runs and, if `comparison` is not NULL, of their comparison. */
 static enum slc_status publish_runs(const struct slc_report_options *options,
                                     const struct slc_runs_list *list,
                                     struct slc_runs_comparison *comparison,

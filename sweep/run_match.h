@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct slc_run_side {
-    const char *folder;            /* with mode-1.npy, .. */
+    const char *folder;            /* folder with the factors mode-1.npy, .. */
     const struct slc_files *files; /* operations for reading the files of the folder */
     unsigned order;
     const uint64_t *dims;

@@ -17,7 +17,7 @@ enum slc_consistency {
 };
 
 struct slc_sweep_comparison {
-    const struct slc_files *files; /* of the store; NULL: the operating system */
+    const struct slc_files *files; /* for reading the store; NULL: the operating system */
     const char *store;
     const char *folder; /* folder of the sweep */
     enum slc_consistency consistency;

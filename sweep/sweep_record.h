@@ -39,9 +39,9 @@ struct slc_sweep_rank {
     unsigned runs; /* number of runs of the rank at the time of the comparison */
     /* seed of the run with the largest fit; of several such runs, the smallest seed */
     uint64_t best_seed;
-    /* Mean factor match score with the best run, of the other runs whose fit is at most
-     * SLC_SWEEP_REACHED below the best fit; NAN if there is no such run. Other runs ended in a
-     * worse local optimum, and state nothing about the components of the best one. */
+    /* Mean factor match score of the best run with each other run whose fit is at most
+     * SLC_SWEEP_REACHED lower; NAN if there is no such run. Runs with a lower fit ended in a worse
+     * local optimum, and say nothing about the components of the best run. */
     double agreement;
     /* number of runs that reached the best fit, including the best run; 0 in records of older
      * versions */

@@ -2,9 +2,9 @@
  *
  * With D devices, device d receives the pieces d - 1, d - 2, .. d - D + 1 (modulo D) in this order.
  * It sends its own piece first, and then the received pieces in the same order. It does not send
- * the last of them, which the next device has written itself. After its own piece, the c-th chunk
- * that a device sends is therefore the c-th chunk that it received. The only state shared with
- * neighbours is the number of chunks that have passed each link.
+ * the last received piece, because the next device has written this piece. After its own piece, the
+ * c-th chunk that a device sends is therefore the c-th chunk that it received. The only state
+ * shared with neighbours is the number of chunks that have passed each link.
  *
  * Both ends of a link iterate over the rows of a piece in the same way (`struct cursor`), so a
  * chunk needs no header. A device empties its receive buffer before it sends, and it can always do

@@ -60,7 +60,7 @@ struct slc_hybrid_rates {
     double nnz[SLC_HYBRID_PARTS];
     double seconds[SLC_HYBRID_PARTS];
 };
-/* Records the work of a side, unless it did none. */
+/* Records the work of a side. Ignores a side that did no work. */
 void slc_hybrid_rates_record(struct slc_hybrid_rates *rates,
                              enum slc_hybrid_side side,
                              const struct slc_hybrid_part *part);

@@ -6,8 +6,9 @@
  * the front of this order and the CPU from the back. A block is either reserved for one side, or
  * free for the side that takes it first. Each side first takes the blocks that are reserved for it.
  * A side with much work is ahead (AHEAD_SHARE in hybrid_blocks.c). If both sides have blocks to be
- * read, a side that is not ahead comes first, then the side with fewer blocks in progress. Held
- * blocks (in memory) are taken by the CPU when it is idle, and by the device unless it is ahead. */
+ * read, a side that is not ahead comes first, then the side with fewer blocks in progress. The CPU
+ * takes held blocks (blocks in memory) when it is idle; the device takes them when it is not
+ * ahead. */
 #ifndef SLC_ENGINE_HYBRID_BLOCKS_H
 #define SLC_ENGINE_HYBRID_BLOCKS_H
 

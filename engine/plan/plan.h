@@ -45,8 +45,8 @@ enum slc_operation { SLC_OP_MTTKRP, SLC_OP_CPD, SLC_OP_TTM };
 
 /* Determines whether a decomposition holds one copy of the tensor per mode (replica_begin of
  * base/backend.h) in addition to the cached blocks. The budget must hold the copies and all blocks.
- * An MTTKRP from a copy adds in a different order than an MTTKRP from the stream. A deterministic
- * run therefore holds no copies, because its bits must not depend on the budget. */
+ * An MTTKRP from a copy adds nonzeros in a different order than an MTTKRP from the stream. A
+ * deterministic run therefore holds no copies, because its bits must not depend on the budget. */
 enum slc_copies {
     SLC_COPIES_AUTO, /* made after some iterations, if they save time (cp.h) */
     SLC_COPIES_NEVER,
@@ -68,7 +68,7 @@ bool slc_passes_parse(const char *name, enum slc_passes *passes);
 
 /* What the row solver of a decomposition needs (engine/stream/row_pass.h). */
 struct slc_plan_row_request {
-    bool nonzeros;         /* false: no solver needs the nonzeros of rows; the rest is ignored */
+    bool nonzeros;         /* false: no solver needs nonzeros of rows; other members are ignored */
     uint64_t sums, memory; /* numbers per row, as the solver declares them (base/row_solver.h) */
     /* Expected traversals of a row per update, and whether the update of the last mode ends with
      * one more traversal for measures. Used only to forecast the bytes that are read again for rows
@@ -95,7 +95,7 @@ struct slc_plan_request {
     /* Resident bytes of the process; 0 means the current value. Set it if several plans must assume
      * the same value. */
     uint64_t resident_bytes;
-    uint64_t beside_bytes; /* only CPD: memory that the caller needs in addition */
+    uint64_t beside_bytes; /* only CPD: bytes that the plan reserves for the caller */
     /* only CPD: rows are solved on the host, also if a GPU computes their MTTKRPs */
     bool host_rows;
     unsigned slots;      /* number of slots, at least 2; 0: chosen by the plan */

@@ -1,14 +1,15 @@
 /* Plans passes that update two modes.
  *
- * Such a pass is made for one mode, which begins it, and also updates the next mode. A mode can
- * begin a pass if its rows are in ranges of blocks that fit in the ring; the indices of the layouts
- * contain these ranges. The planner chooses the modes that begin a pass, and the order of modes. It
- * plans two variants over sorted layouts. In the first variant, every mode that can begin a pass
- * does so if it is not updated by the previous pass. A pass may then update the last mode of one
- * iteration and the first mode of the next. If every mode can begin a pass, an iteration has N/2
- * passes on average. In the second variant, the same pairs of modes are updated in every iteration,
- * so fewer layouts are read and a larger fraction of them is cached. A third variant uses `blco`
- * alone, with the largest mode first. The variant that reads the fewest bytes is chosen.
+ * Such a pass is made for one mode (the mode begins the pass), and also updates the next mode. A
+ * mode can begin a pass if its rows are in ranges of blocks that fit in the ring; the indices of
+ * the layouts contain these ranges. The planner chooses the modes that begin a pass, and the order
+ * of modes. It plans two variants over sorted layouts. In the first variant, every mode that can
+ * begin a pass does so if it is not updated by the previous pass. A pass may then update the last
+ * mode of one iteration and the first mode of the next. If every mode can begin a pass, an
+ * iteration has N/2 passes on average. In the second variant, the same pairs of modes are updated
+ * in every iteration, so fewer layouts are read and a larger fraction of them is cached. A third
+ * variant uses `blco` alone, with the largest mode first. The variant that reads the fewest bytes
+ * is chosen.
  *
  * Cost: a few scans of all index entries per plan. */
 #include "engine/planning/planning_impl.h"

@@ -230,7 +230,7 @@ keep_residents(const struct slc_layouts *layouts, struct slc_plan *plan, uint32_
     slc_plan_residents(layouts, plan, owners, 0);
 }
 
-/* Does the same as keep_residents, after finding the owners of all blocks. */
+/* Finds the owners of all blocks, and calls keep_residents. */
 static enum slc_status
 divide_residents(const struct slc_layouts *layouts, struct slc_plan *plan, struct slc_error *err)
 {

@@ -1,6 +1,6 @@
-/* Opens a layout that keeps the fibers of a mode whole: a layout of the store or, if it has none,
- * of a temporary store. The temporary store is sorted from the store within a budget and removed at
- * the end. */
+/* Opens a layout that keeps the fibers of a mode whole: a layout of the store or, if the store has
+ * none, of a temporary store. The temporary store is sorted from the store within a budget and
+ * removed at the end. */
 #ifndef SLC_ENGINE_FIBER_ORDER_H
 #define SLC_ENGINE_FIBER_ORDER_H
 

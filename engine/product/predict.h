@@ -59,7 +59,7 @@ struct slc_predict_report {
     uint64_t rows;
     uint64_t unknown;   /* rows of a table with a name that the model does not have */
     bool has_values;    /* true if the input has values; otherwise the members below are 0 */
-    double rmse, mae;   /* of the rows that are not unknown */
+    double rmse, mae;   /* errors of the rows that are not `unknown` */
     double largest;     /* largest magnitude of a residual */
     double values_norm; /* 2-norm of all values */
 };

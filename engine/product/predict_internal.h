@@ -28,12 +28,12 @@ struct predict {
     uint64_t *last;      /* buffer for the indices of the last mode */
     double *predicted;   /* model values of the batch */
     char *text;          /* output of the batch, row_bytes per row */
-    struct slc_csv *csv; /* NULL unless the input is a table */
+    struct slc_csv *csv; /* NULL if the input is not a table */
     uint64_t row_bytes;
     uint32_t used[BATCH_ROWS / GRAIN_ROWS]; /* output bytes of each GRAIN_ROWS rows */
     struct slc_text_output output;
     double sum_absolute;
-    struct slc_squares squares, value_squares; /* of residuals and of values */
+    struct slc_squares squares, value_squares; /* sums of squares of residuals and of values */
 };
 
 /* Returns the indices of a mode in all rows of the batch. */

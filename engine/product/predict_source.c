@@ -26,7 +26,7 @@ struct store_source {
     struct slc_tile_view tile;
     struct slc_chunk_view chunk;
     uint32_t chunk_at;  /* next nonzero of the chunk */
-    uint32_t next_tile; /* of the block */
+    uint32_t next_tile; /* next tile of the block */
     uint64_t next_block;
     bool in_block, in_tile;
     uint64_t row, consumed;

@@ -33,8 +33,8 @@ struct slc_predict_table {
 struct slc_predict_coords {
     struct slc_store store; /* open if the coordinates are a store */
     bool store_open;
-    struct slc_manifest manifest; /* of the store of the model, if the coordinates are a table */
-    char *store_path;             /* path of that store */
+    struct slc_manifest manifest; /* manifest of the store of the model, if there is a table */
+    char *store_path;             /* path of the model's store */
     struct slc_predict_table table;
     struct slc_run_names names;
 };

@@ -1,8 +1,8 @@
 /* Exact quantiles of the magnitudes of numbers that can be read several times, in memory that does
- * not depend on their number. Nonnegative doubles have the order of their bit patterns, so each
- * pass counts the numbers by the next 16 bits (radix selection). Once the remaining candidates fit
- * into a buffer, one pass collects them and no further pass is needed. If all numbers fit into the
- * buffer, the first pass is the only one. */
+ * not depend on their number. Nonnegative doubles sort like their bit patterns, so each pass counts
+ * the numbers by the next 16 bits (radix selection). Once the remaining candidates fit into a
+ * buffer, one pass collects them and no further pass is needed. If all numbers fit into the buffer,
+ * the first pass is the only one. */
 #ifndef SLC_ENGINE_QUANTILES_H
 #define SLC_ENGINE_QUANTILES_H
 

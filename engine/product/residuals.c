@@ -50,10 +50,10 @@ struct residuals_run {
     /* Score that a nonzero must reach to be listed; used with atomic operations. */
     double threshold;
     struct sums total;
-    struct sums tile[SLC_MAX_THREADS]; /* of each worker's current tile */
+    struct sums tile[SLC_MAX_THREADS]; /* sums of each worker's current tile */
 };
 
-/* True if `a` is listed before `b`. */
+/* Returns true if `a` is listed before `b`. */
 static bool is_before(const struct slc_residual *a, const struct slc_residual *b, unsigned order)
 {
     if (a->score != b->score) {

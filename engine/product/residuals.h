@@ -55,7 +55,7 @@ struct slc_residuals {
     double mean;    /* mean residual */
     double largest; /* largest magnitude */
     unsigned quantile_count;
-    double quantile[SLC_QUANTILES_MAX]; /* of the magnitudes (engine/product/quantiles.h) */
+    double quantile[SLC_QUANTILES_MAX]; /* quantiles of the magnitudes (quantiles.h) */
     uint64_t count;                     /* nonzeros listed in `top` */
     struct slc_residual *top;           /* by descending score, then by ascending indices */
     struct slc_buffer memory;

@@ -234,7 +234,7 @@ static enum slc_status make_devices(const struct slc_device_wish *wish,
     return status;
 }
 
-/* Returns SLC_ERR_USAGE if GPU options contradict the rest of the wish. */
+/* Returns SLC_ERR_USAGE if GPU options contradict the other options. */
 static enum slc_status check_wish(const struct slc_device_wish *wish, struct slc_error *err)
 {
     const bool none = wish->kind == SLC_DEVICE_CPU;

@@ -76,8 +76,8 @@ enum {
 
 enum {
     SLC_CP_INNER = 10,
-    /* Largest rank for which SLC_CP_AUTO completes by normal equations. Their cost per row grows
-     * with the cube of the rank, that of coordinate descent with the rank. */
+    /* Largest rank for which SLC_CP_AUTO completes by normal equations. The cost per row grows with
+     * the cube of the rank for normal equations, with the rank for coordinate descent. */
     SLC_CP_ALS_RANK = 64
 };
 
@@ -231,7 +231,7 @@ struct slc_cp_diagnosis {
     /* condition number of the components as vectors of all cells of the tensor: that of the
      * Khatri-Rao product of all factors */
     double joint_condition;
-    /* true if the fit may still rise: its last change was a rise, and was not small or the last two
+    /* true if the fit may still rise: the last change was a rise; it was not small, or the last two
      * changes grew */
     bool rising;
 };

@@ -24,13 +24,13 @@ struct reading {
     struct cp_state *state;
     unsigned mode;
     struct slc_matrix *factor;
-    struct slc_names *names;     /* of the tensor's rows; NULL if rows correspond by index */
-    struct slc_name_index index; /* of these names */
+    struct slc_names *names;     /* names of the tensor's rows; NULL: rows correspond by index */
+    struct slc_name_index index; /* index of these names */
     /* Per row of the factor, true if it was read; NULL if rows correspond by index, so that the
      * first rows are read. */
     bool *known;
-    struct slc_squares *squares; /* of the columns of the rows that were read */
-    uint64_t read;               /* number of these rows */
+    struct slc_squares *squares; /* sums of squares of the columns, over the rows read */
+    uint64_t read;               /* number of rows read */
 };
 
 enum slc_status cp_init_find(struct cp_state *state, struct slc_error *err)

@@ -15,10 +15,10 @@ struct cp_rows {
     struct slc_row_solver *solver; /* owned by the method */
     /* Returns the violation that the solver has found so far in the current pass; NULL: none. */
     double (*solver_violation)(const struct cp_state *state);
-    struct slc_survey survey;  /* of the nonzeros that are not held out */
+    struct slc_survey survey;  /* survey of the nonzeros that are not held out */
     struct slc_buffer vectors; /* memory of the vectors below */
-    double *weights;           /* R: weights that the rows of the updated mode include */
-    double *totals;            /* R: ones */
+    double *weights;           /* R weights that the rows of the updated mode include */
+    double *totals;            /* R numbers, all 1 */
     /* Completion: ridge and fixed columns of each mode, R elements. */
     double *ridge[SLC_MAX_ORDER];
     unsigned char *fixed[SLC_MAX_ORDER];
@@ -29,7 +29,7 @@ struct cp_rows {
     /* Statistics of the current iteration. */
     double violation; /* largest violation of the modes that have been updated */
     uint64_t rows, traversals;
-    double objective; /* after the last iteration */
+    double objective; /* objective after the last iteration */
     /* Stopping rule (cp_complete.c): consecutive iterations without a better held-out error. */
     unsigned worse;
     /* The best model by the held-out error, if nonzeros are held out. */

@@ -70,7 +70,7 @@ struct cp_state {
     const struct slc_cp_options *options; /* points to `choices` */
     struct slc_cp_options choices;        /* copy of the options of the caller */
     const struct cp_method *method;       /* cp_method.h */
-    struct cp_rows *nonzeros; /* of methods that update rows from their nonzeros; or NULL */
+    struct cp_rows *nonzeros; /* for methods that update rows from their nonzeros; else NULL */
     struct slc_cp_result *result;
 
     unsigned order;
@@ -88,8 +88,8 @@ struct cp_state {
     struct slc_error copies_fault; /* the reason why copies were refused */
     unsigned place;                /* position of the next update in mode_order */
     double fit;                    /* fit of the last completed iteration */
-    /* Changes of the fit (cp_fit_changed): the last change, and the numbers of consecutive changes,
-     * including the last, that were small, and that were larger than the change before. */
+    /* Changes of the fit (cp_fit_changed): the last change; how many consecutive changes, up to the
+     * last, were small; and how many were larger than the change before them. */
     double last_change;
     unsigned small_changes, growing_changes;
 
@@ -118,7 +118,7 @@ struct cp_state {
     struct slc_row_solver rows;
     bool plain_units;
     struct slc_buffer smooth; /* scratch of modes with a smoothness penalty */
-    double residual_squared;  /* of the last cp_fit */
+    double residual_squared;  /* set by the last cp_fit */
     struct slc_buffer output; /* MTTKRP, or first MTTKRP of a pass for two modes */
     /* Second output and backend of passes that update two modes. */
     struct slc_buffer second_output;
@@ -339,7 +339,7 @@ enum slc_status cp_fit(struct cp_state *state, double *fit, struct slc_error *er
 /* Records the change of the fit by a completed iteration; called for the iterations in order, also
  * for those before the checkpoint of a resumed run. cp_fit_settled then returns true if the run
  * must stop by the tolerance. cp_fit_rises returns true if further iterations may raise the fit:
- * the last change was a rise, and was not small, or the last two changes grew. */
+ * the last change was a rise; it was not small, or the last two changes grew. */
 void cp_fit_changed(struct cp_state *state, unsigned iteration, double fit, double delta);
 bool cp_fit_settled(const struct cp_state *state);
 bool cp_fit_rises(const struct cp_state *state);

@@ -206,7 +206,7 @@ struct evaluation {
     struct slc_model_view model;
     enum slc_loss loss;
     double delta;
-    struct error_sums *sums; /* per GRAIN records */
+    struct error_sums *sums; /* one per GRAIN records */
 };
 
 static void sum_errors(void *context, uint64_t begin, uint64_t end, unsigned worker)

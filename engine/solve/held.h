@@ -19,10 +19,9 @@ struct slc_held {
     unsigned order;
     uint64_t count;
     uint64_t capacity;
-    /* records (hash, bits of the value, coordinates), then scratch for the sums of slc_held_error
-     */
+    /* records (hash, bits of the value, coordinates), then sums of slc_held_error */
     struct slc_buffer memory;
-    struct slc_squares squares; /* of the held-out values */
+    struct slc_squares squares; /* sum of squares of the held-out values */
 };
 
 /* Returns the bytes that slc_held_gather maps; UINT64_MAX on overflow. */

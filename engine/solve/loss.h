@@ -32,9 +32,9 @@ const char *slc_loss_values(enum slc_loss loss);
  * the probability of 1. */
 double slc_loss_mean(enum slc_loss loss, double m);
 
-/* Returns the deviance of a cell: twice the loss minus the least loss that any model value has for
- * x; for least squares and Huber's loss, the loss itself. It is 0 if the model is exact. `delta` is
- * the parameter of Huber's loss. */
+/* Returns the deviance of a cell: twice the difference between the loss and the least loss that any
+ * model value has for x; for least squares and Huber's loss, the loss itself. It is 0 if the model
+ * is exact. `delta` is the parameter of Huber's loss. */
 double slc_loss_deviance(enum slc_loss loss, double delta, double x, double m);
 
 #endif

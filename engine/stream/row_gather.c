@@ -304,7 +304,7 @@ static void compute_segments(void *context, unsigned worker, unsigned workers)
     }
 }
 
-/* Traverses a row that all workers compute. `how` is the number of its first nonzero. */
+/* Traverses a row that all workers compute. `how` points to the number of its first nonzero. */
 static enum slc_status traverse_shared(struct slc_row_passes *passes,
                                        unsigned worker,
                                        struct row_job *job,

@@ -87,8 +87,8 @@ struct slc_row_pass {
     struct slc_matrix *factors;
     bool weighted; /* the rows of the factor include about->weights already */
     bool fixed;    /* no row is updated, and the factor is not multiplied by the weights */
-    /* Also computes the measures of the solver, of rows that have been updated and rounded to the
-     * type of the factor. A streamed row needs one more traversal. */
+    /* Also computes the solver's measures, from rows that are updated and rounded to the type of
+     * the factor. A streamed row needs one more traversal. */
     bool measure;
     /* Divides the update into parts; NULL: not divided. When an update is resumed, the rows of the
      * factor before cuts->first, and `measures`, must be as they were when it was stopped. */

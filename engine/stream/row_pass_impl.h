@@ -63,7 +63,7 @@ struct row_worker {
     double *total; /* sums of a row */
     double *x, *memory;
     uint64_t rows, traversals, most;
-    struct row_filter *filter; /* of the range that the worker computes */
+    struct row_filter *filter; /* filter of the range that the worker computes */
     uint64_t padding[8];       /* keeps two workers on different cache lines */
 };
 
@@ -71,7 +71,7 @@ struct row_worker {
 struct row_streaming {
     bool single;  /* all nonzeros are in one row; a segment is a tile */
     bool used;    /* all workers compute it together, with a pass over its blocks per traversal */
-    bool reads;   /* such a pass reads the drive, because some blocks are not cached */
+    bool reads;   /* a pass over its blocks reads the drive, because some blocks are not cached */
     uint64_t nnz; /* nonzeros of the row */
 };
 
@@ -202,8 +202,8 @@ void slc_row_segment(struct slc_row_passes *passes,
                      const struct row_arrays *arrays,
                      uint64_t begin,
                      uint64_t end);
-/* The same for a row that all workers compute: adds the segment when segments before `number` have
- * been added. Returns false if the traversal was aborted. */
+/* Does the same as slc_row_segment for a row that all workers compute, but adds the segment only
+ * when the segments before `number` have been added. Returns false if the traversal was aborted. */
 bool slc_row_shared_segment(struct slc_row_passes *passes,
                             unsigned worker,
                             const struct row_arrays *arrays,

@@ -24,7 +24,7 @@ struct row_filter {
 /* A range of rows that one worker computes. */
 struct range_state {
     struct slc_row_passes *passes;
-    unsigned number; /* of the worker */
+    unsigned number; /* number of the worker */
     struct row_worker *worker;
     uint64_t number_of_range;
     const struct slc_row_range *range;

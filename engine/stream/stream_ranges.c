@@ -67,7 +67,7 @@ static struct slc_open_block **find_open(struct slc_stream *stream, uint64_t blo
     return link;
 }
 
-/* Opens a cached block in the record of this worker, unless it is the block of the record. */
+/* Opens a cached block in the record of this worker, unless the record already has this block. */
 static struct slc_open_block *
 open_cached(struct slc_stream *stream, unsigned worker, uint64_t block)
 {

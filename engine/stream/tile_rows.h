@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* State for one tile at a time, like a decoder. */
+/* State that restricts one tile at a time. */
 struct slc_tile_rows {
     struct slc_buffer buffer;
     uint32_t *offset[SLC_MAX_ORDER];

@@ -27,7 +27,7 @@ struct slc_compared_run {
     struct slc_run_folder run;
     struct slc_run_names names;  /* not opened if `top` has the names: slc_compared_names */
     json_t *options;             /* member "options" of run.json; NULL if there is no record */
-    struct slc_run_match *match; /* with the first run; NULL for the first run */
+    struct slc_run_match *match; /* match with the first run; NULL for the first run */
     struct slc_top *top;         /* top rows of all components by number; NULL if rows is 0 */
 };
 

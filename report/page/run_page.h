@@ -14,7 +14,7 @@
 struct slc_run_page {
     const char *folder;
     const json_t *record; /* run.json; NULL if there is no record */
-    /* as printed by `sluice info --json`; NULL if there is no checkpoint */
+    /* checkpoint as printed by `sluice info --json`; NULL if there is none */
     const json_t *checkpoint;
     const struct slc_run_folder *run; /* the model; its order is 0 if there are no factors */
 

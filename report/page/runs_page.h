@@ -25,7 +25,7 @@ struct slc_runs_page {
     unsigned skipped; /* runs that are left out because their record cannot be read */
     const struct slc_runs_page_run *runs;
     const json_t *differ;                   /* names of the options that differ */
-    struct slc_runs_comparison *comparison; /* of the same runs, with top rows; NULL if none */
+    struct slc_runs_comparison *comparison; /* comparison of `runs`, with top rows; or NULL */
 };
 
 /* Writes the page. Errors: those of writing and of reading names; SLC_ERR_MEMORY. */
