@@ -150,7 +150,7 @@ static void close_arrow(struct ArrowArrayStream *stream, const struct slc_conver
     }
 }
 
-/* Checks the options of a table in a stream. Without columns, sets them to all columns. */
+/* Checks the options of a table in a stream. If no columns are given, selects all columns. */
 static enum slc_status read_arrow(struct sluice_convert_options *known,
                                   const struct slc_convert_options *convert,
                                   char items[SLC_ARROW_ITEMS_BYTES],

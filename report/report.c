@@ -54,7 +54,6 @@ static enum slc_status within_budget(const struct slc_report_options *options,
                : SLC_OK;
 }
 
-/* Parses the text of a record. */
 static enum slc_status parse_record(const struct slc_report_options *options,
                                     const char *text,
                                     uint64_t bytes,

@@ -66,7 +66,6 @@ static char *link_to(const char *folder, const char *output)
     return link;
 }
 
-/* Makes space for another run. */
 static enum slc_status reserve_run(struct slc_runs_list *list, struct slc_error *err)
 {
     if (list->count == list->capacity) {

@@ -75,7 +75,7 @@ find_row(struct mode_match *match, uint64_t i, uint64_t *row, struct slc_error *
     SLC_TRY(slc_names_get(names, i, &name, &bytes, err));
     SLC_TRY(slc_name_index_find(&match->index, name, bytes, row, err));
     if (*row != UINT64_MAX && match->matched[*row] != 0) {
-        *row = UINT64_MAX; /* a name that occurs twice */
+        *row = UINT64_MAX; /* the name occurs twice */
     } else if (*row != UINT64_MAX) {
         match->matched[*row] = 1;
     }

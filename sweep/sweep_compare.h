@@ -51,9 +51,9 @@ struct slc_sweep_suggestion {
 
 /* Suggests the largest rank whose best run has a good core consistency and whose runs agree. If
  * there is no such rank, suggests the largest rank whose runs agree. Only runs that reached the
- * best fit of their rank must agree; if only one of several runs reached this fit, they do not.
- * Runs that were not compared count as agreeing in the first case, but not in the second. Needs: a
- * record with a run. */
+ * best fit of their rank must agree; if only one of several runs reached it, the runs count as not
+ * agreeing. Runs that were not compared count as agreeing in the first case, but not in the second.
+ * Needs: a record with a run. */
 void slc_sweep_suggest(const struct slc_sweep_record *record,
                        struct slc_sweep_suggestion *suggestion);
 

@@ -435,7 +435,7 @@ enum slc_status slc_sweep_record_compare(const struct slc_sweep_record *record,
                                    name, mine, value != NULL ? value : "none");
         }
     }
-    /* Options that only the sweep in the folder has. */
+    /* Find options that only the sweep in the folder has. */
     json_object_foreach(record->identity, name, theirs)
     {
         if (json_object_get(identity, name) == NULL) {

@@ -1,5 +1,5 @@
-/* Divides the work on one mode between several devices. Each device multiplies the blocks and
- * solves the rows of the factor that it owns. */
+/* Divides the work on one mode between several devices. Each device owns some blocks and some rows
+ * of the factor: it multiplies its blocks and solves its rows. */
 #ifndef SLC_ENGINE_GROUP_DIVISION_H
 #define SLC_ENGINE_GROUP_DIVISION_H
 

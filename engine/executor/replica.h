@@ -10,7 +10,7 @@
 void slc_replica_shape(const struct slc_layout_info *info, struct slc_tensor_shape *shape);
 
 /* Fills the backend's copies (replica_begin of base/backend.h) by one pass over the stream; MTTKRPs
- * with SLC_CONFLICT_REPLICA then need no passes. `workers` is the number of workers of those
+ * with SLC_CONFLICT_REPLICA then need no passes. `workers` is the number of workers of these
  * MTTKRPs. If `factors` is not NULL, replica_end may use the factors to time several orders of
  * nonzeros, and choose the fastest. Errors: those of the pass and of the backend;
  * SLC_ERR_INTERRUPTED if `stop` (may be NULL) is set before the copies are complete. After an error

@@ -96,7 +96,7 @@ struct slc_plan_request {
      * the same value. */
     uint64_t resident_bytes;
     uint64_t beside_bytes; /* only CPD: bytes that the plan reserves for the caller */
-    /* only CPD: rows are solved on the host, also if a GPU computes their MTTKRPs */
+    /* only CPD: rows are solved on the host, even if a GPU computes their MTTKRPs */
     bool host_rows;
     unsigned slots;      /* number of slots, at least 2; 0: chosen by the plan */
     uint64_t read_limit; /* in bytes per second (engine/stream/read_limit.h); 0: no limit */
@@ -218,11 +218,11 @@ struct slc_plan_fusion {
 struct slc_plan_rows {
     uint32_t segment_nnz; /* nonzeros of a segment, SLC_ROW_SEGMENT_NNZ */
     uint32_t buffer_nnz;  /* nonzeros that a worker holds decoded; at least two segments or tiles */
-    uint32_t product_nnz; /* nonzeros of which a worker holds the products of factor rows */
+    uint32_t product_nnz; /* nonzeros for which a worker holds products of factor rows */
     uint64_t worker_bytes; /* buffers of all workers */
     uint64_t table_bytes;  /* tables of all modes */
     uint64_t gather_nnz;   /* nonzeros that are gathered at once; 0: no mode is gathered */
-    uint64_t gather_bytes; /* memory of these nonzeros */
+    uint64_t gather_bytes; /* memory of gather_nnz nonzeros */
     uint32_t gathered;     /* bit n: mode n has no sorted layout, so its rows are gathered */
     /* Expected passes over the layout per update of a gathered mode; the exact number depends on
      * the nonzeros of the rows. */

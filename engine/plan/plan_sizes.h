@@ -1,4 +1,4 @@
-/* Sizes from which plans are computed, also for modules outside the planner. */
+/* Sizes from which the planner computes plans. Modules outside the planner use these sizes, too. */
 #ifndef SLC_ENGINE_PLAN_SIZES_H
 #define SLC_ENGINE_PLAN_SIZES_H
 

@@ -217,7 +217,7 @@ static enum slc_status check_layouts(const struct slc_layouts *layouts,
             SLC_TRY(check_mode(layouts, request, layout, n, &sorted->fusion, err));
         }
     }
-    /* The ranges of `blco` depend on the block size, and deterministic bits must not. */
+    /* Ranges of `blco` depend on the block size; the bits of a deterministic run must not. */
     if (!request->deterministic && request->layouts != SLC_LAYOUTS_SORTED) {
         order_by_length(info, by_length);
         SLC_TRY(check_mode(layouts, request, 0, by_length[0], &blco->fusion, err));

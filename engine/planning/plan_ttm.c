@@ -16,7 +16,6 @@ enum {
     LANES_SHARE = 2
 };
 
-/* State of a plan for a TTM. */
 struct planning {
     const struct slc_layouts *layouts;
     const struct slc_device *device; /* NULL if no device is used */

@@ -25,7 +25,7 @@ struct slc_contraction {
     /* Per kept mode: label -> index, or NULL if the mode is not relabelled. */
     const uint32_t *index[SLC_MAX_ORDER];
     bool fiber_tiles;      /* true: use the fiber runs (next_fibers) of tiles */
-    unsigned fiber_vector; /* number of the vector in whose mode the runs are */
+    unsigned fiber_vector; /* number of the vector whose mode has the fiber runs */
 };
 
 /* Receives sums of a tile. entries->order is kept_count, and entries->sequence is the ordinal of

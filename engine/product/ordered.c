@@ -205,7 +205,8 @@ static void list_complete(struct slc_ordered *ordered, unsigned worker, bool las
         if (nnz < (last ? 1 : SLC_TILE_NNZ)) {
             return;
         }
-        /* Keys ascend, so if the first and the last upper half are equal, all are. */
+        /* Keys ascend, so if the first and the last upper half are equal, all upper halves are
+         * equal. */
         bool one_upper = stage->key_hi != NULL && stage->key_hi[0] == stage->key_hi[nnz - 1];
         struct slc_tile_source source = {.nnz = nnz,
                                          .key_lo = stage->key_lo,

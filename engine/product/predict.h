@@ -32,7 +32,8 @@ struct slc_predict_options {
     /* How a table is read (engine/product/predict_source.h); NULL: the text has indices.
      * Borrowed. */
     struct slc_predict_table *table;
-    /* Names of the indices of each mode, written to CSV; NULL: none. For a store or a table. */
+    /* Names of the indices of each mode, written to CSV; NULL: none. Only for a store or a
+     * table. */
     struct slc_names *const *names;
     enum slc_dialect dialect; /* a text dialect, or SLC_DIALECT_AUTO */
     int index_base;           /* -1: determined from the input */

@@ -54,11 +54,11 @@ struct slc_predict_coords_options {
  * model's store. The input is a table if its name ends like that of a table, or if the options name
  * columns. Sets the members store, table and names of `predict`; they stay NULL for text with
  * indices. The caller sets table.memory_bytes. Logs a note if the values of a table are not
- * compared. Needs: `coords` is all zero. Ownership: release with slc_predict_coords_close, also
- * after an error, after slc_predict. Errors: SLC_ERR_INPUT if the store of the model is unknown, if
- * neither this store nor the options name the columns, or if the modes of a store differ from those
- * of the run; SLC_ERR_USAGE if the rules of the columns differ from the recorded ones, and for null
- * words without a table; those of opening stores and of slc_csv_spec_parse. */
+ * compared. Needs: `coords` is all zero. Ownership: after slc_predict or an error, release with
+ * slc_predict_coords_close. Errors: SLC_ERR_INPUT if the store of the model is unknown, if neither
+ * this store nor the options name the columns, or if the modes of a store differ from those of the
+ * run; SLC_ERR_USAGE if the rules of the columns differ from the recorded ones, and for null words
+ * without a table; those of opening stores and of slc_csv_spec_parse. */
 enum slc_status slc_predict_coords_open(struct slc_predict_coords *coords,
                                         const struct slc_predict_coords_options *options,
                                         const struct slc_run_folder *run,

@@ -33,9 +33,9 @@ struct slc_quantiles {
 uint64_t slc_quantiles_memory_bytes(unsigned count, unsigned workers, uint64_t capacity);
 
 /* Prepares for the quantiles fraction[0..count-1], each from 0 to 1, of `total` numbers. The
- * quantile q is the smallest number x such that at least q * total numbers are not above x; 0 is
- * the smallest number. Ownership: release with slc_quantiles_close, which accepts an all-zero
- * struct. Errors: SLC_ERR_MEMORY. */
+ * quantile q is the smallest number x such that at least q * total numbers are not above x; the
+ * quantile 0 is the smallest number. Ownership: release with slc_quantiles_close, which accepts an
+ * all-zero struct. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_quantiles_open(struct slc_quantiles *quantiles,
                                    unsigned count,
                                    const double *fraction,

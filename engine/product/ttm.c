@@ -11,7 +11,7 @@
 
 struct worker {
     int64_t *stage;  /* coordinates of fibers, SLC_TTM_STAGE_FIBERS x (N - 1) */
-    float *narrow;   /* rows converted to f32, slc_ttm_stage_rows of them */
+    float *narrow;   /* slc_ttm_stage_rows rows, converted to f32 */
     double *carried; /* row of the fiber that is written before the current piece */
     uint64_t carried_coords[SLC_MAX_ORDER];
     uint64_t turn_ns;

@@ -368,7 +368,7 @@ static enum slc_status start_run(struct cp_state *state, struct slc_error *err)
     return status;
 }
 
-/* Ends a run that has no iterations to do. The result is the model of the checkpoint, or the
+/* Ends a run that has no iterations left. The result is the model of the checkpoint, or the
  * starting factors if no checkpoint was resumed. If the checkpoint was written within a pass that
  * updates rows, only some rows of a factor are updated, so this pass is completed first. */
 static enum slc_status end_at_checkpoint(struct cp_state *state, struct slc_error *err)

@@ -216,8 +216,8 @@ struct slc_cp_options {
     void *context;
 };
 
-/* Properties of the final model that may make it unreliable. All numbers are 0 without
- * iterations. */
+/* Properties of the final model that may make it unreliable. All numbers are 0 if no iteration was
+ * made. */
 struct slc_cp_diagnosis {
     /* The smallest and the largest congruence of two components (the product over modes of the
      * cosine of their columns) and these components, 0-based, the smaller number first. Components

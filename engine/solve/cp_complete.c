@@ -25,7 +25,7 @@ enum {
 
 /* Standard deviation of the random initial model, divided by that of the values. */
 #define START_SCALE 0.1
-/* See chosen_ridge. */
+/* Factor of the ridge that chosen_ridge returns. */
 #define RIDGE_SCALE 2.0
 /* Magnitude of the log-odds of the mean, if all values are 0 or all are 1. */
 #define LOG_ODDS_LIMIT 10.0

@@ -220,7 +220,7 @@ static enum slc_status
 add_penalties(struct cp_state *state, unsigned mode, double *sum, struct slc_error *err)
 {
     const struct slc_row_terms *terms = &state->options->terms[mode];
-    double *sums = state->column_inner; /* reused: not needed after an update */
+    double *sums = state->column_inner; /* reused, because an update no longer needs column_inner */
 
     for (uint32_t r = 0; r < state->rank; r++) {
         *sum += terms->ridge / 2 * state->gram[mode][(size_t)r * state->rank + r];

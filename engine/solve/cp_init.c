@@ -3,9 +3,8 @@
  * The folder may have the model of an earlier state of the tensor, in which some modes had fewer
  * rows (a warm start). Rows correspond by index, because appending keeps indices. If the store of
  * the earlier run still exists and both stores name the indices of a mode, rows correspond by name,
- * so the tensor may also have been converted again. New rows are random numbers from the seed, with
- * the root mean square of the rows that the file has, so that no component begins with a wrong
- * scale. */
+ * even if the tensor was converted again. New rows are random numbers from the seed, with the root
+ * mean square of the rows that the file has, so that no component begins with a wrong scale. */
 #include "base/error/log.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
@@ -117,7 +116,7 @@ find_row(const struct reading *reading, uint64_t index, uint64_t *row, struct sl
 
         *row = index >= named && index < reading->factor->rows ? index : UINT64_MAX;
     }
-    /* A name that occurs twice. */
+    /* The name occurs twice in the file; only its first row is used. */
     if (*row != UINT64_MAX && reading->known != NULL && reading->known[*row]) {
         *row = UINT64_MAX;
     }

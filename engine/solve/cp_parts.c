@@ -295,7 +295,7 @@ matches_part(const struct cp_state *state, const struct slc_cp_part *part, uint6
 }
 
 /* Called ten times a second. If a stop is requested and the rest of the part is expected to take
- * longer than STOP_SECONDS, ends the part. Its sums are then lost. */
+ * longer than STOP_SECONDS, ends the part. The sums of this part are then lost. */
 static void watch_pass(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes)
 {
     struct cp_state *state = context;

@@ -12,8 +12,8 @@ enum slc_cp_algorithm {
     SLC_CP_ALS,
     SLC_CP_HALS,
     SLC_CP_ADMM,
-    /* Algorithms that update rows from their nonzeros (slc_cp_choose_method of cp.h). With unknown
-     * unlisted cells, SLC_CP_ALS is one of them. */
+    /* Algorithms that update rows from their nonzeros (slc_cp_choose_method of cp.h). SLC_CP_ALS
+     * also does so if unlisted cells are unknown. */
     SLC_CP_MU,
     SLC_CP_PDNR,
     SLC_CP_CCD,

@@ -219,7 +219,8 @@ enum slc_status cp_update_end(struct cp_state *state,
     return finish_factor(state, mode, err);
 }
 
-/* Solves the rows in host memory: copies the MTTKRP from a device, and the factor to it. */
+/* Solves the rows in host memory: copies the MTTKRP from the device, and the factor to the
+ * device. */
 static enum slc_status update_on_host(struct cp_state *state,
                                       unsigned mode,
                                       const struct slc_matrix *mttkrp,

@@ -8,7 +8,7 @@
 enum slc_loss {
     SLC_LOSS_LS,        /* least squares: (x - m)^2 */
     SLC_LOSS_POISSON,   /* counts: m - x log m, with m >= 0 */
-    SLC_LOSS_BERNOULLI, /* 0 and 1, m the log-odds of 1: log(1 + e^m) - x m */
+    SLC_LOSS_BERNOULLI, /* values 0 and 1, m is the log-odds of 1: log(1 + e^m) - x m */
     SLC_LOSS_GAMMA,     /* positive values: x / m + log m, with m > 0 */
     SLC_LOSS_HUBER      /* (x - m)^2 up to |x - m| = delta, then 2 delta |x - m| - delta^2 */
 };

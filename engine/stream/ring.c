@@ -28,7 +28,7 @@ struct slot {
 struct slc_ring {
     pthread_mutex_t mutex;
     pthread_cond_t freed; /* wakes the reader when a slot becomes FREE or the pass is aborted */
-    /* wakes workers when a slot becomes READY, on news, and at the end of the pass */
+    /* wakes workers when a slot becomes READY, after slc_ring_notify, and at the end of the pass */
     pthread_cond_t changed;
     unsigned slot_count;
     struct slot *slots;
@@ -305,7 +305,7 @@ uint64_t slc_ring_news(const struct slc_ring *ring)
 
 void slc_ring_notify(struct slc_ring *ring)
 {
-    /* Without the mutex, a worker that has compared the news but does not sleep yet would miss the
+    /* Without the mutex, a worker that has compared `news` but does not sleep yet would miss the
      * signal. */
     pthread_mutex_lock(&ring->mutex);
     atomic_fetch_add(&ring->news, 1);

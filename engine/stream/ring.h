@@ -59,10 +59,10 @@ void slc_ring_ready(struct slc_ring *ring,
                     const struct slc_error *fault);
 
 /* Worker: takes the next READY block (-> COMPUTING). With `wait`, waits for a block, for the end of
- * the pass, or until slc_ring_news() differs from `news`. A worker first reads the news, then
- * searches for a tile of an open block, and calls this function last. If a tile becomes available
- * in the meantime, the news differ, and the worker does not sleep. Adds the waiting time to
- * *waited_ns. */
+ * the pass, or until slc_ring_news() differs from `news`. A worker first calls slc_ring_news(),
+ * then searches for a tile of an open block, and then passes the number as `news`. If a tile has
+ * become available in the meantime, slc_ring_news() has changed, and the worker does not sleep.
+ * Adds the waiting time to *waited_ns. */
 enum slc_ring_event slc_ring_take_block(struct slc_ring *ring,
                                         uint64_t news,
                                         bool wait,

@@ -1,4 +1,4 @@
-/* The decoded nonzeros of a worker. */
+/* Copies, filters and sorts the decoded nonzeros of a worker. */
 #include "engine/stream/row_pass_impl.h"
 
 #include "base/memory/checked.h"

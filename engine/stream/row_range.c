@@ -237,7 +237,7 @@ add_tile(struct range_state *state, struct row_job *job, struct slc_error *err)
     return SLC_OK;
 }
 
-/* Traverses a row that does not fit in the buffer. `how` is the state of the range. */
+/* Traverses a row that does not fit in the buffer. `how` points to the state of the range. */
 static enum slc_status traverse_tiles(struct slc_row_passes *passes,
                                       unsigned worker,
                                       struct row_job *job,
@@ -284,7 +284,7 @@ end_tile(struct range_state *state, struct row_job *job, struct slc_error *err)
     return SLC_OK;
 }
 
-/* Traverses a row whose tiles are in the buffer. `how` is the state of the range. */
+/* Traverses a row whose tiles are in the buffer. `how` points to the state of the range. */
 static enum slc_status traverse_buffer(struct slc_row_passes *passes,
                                        unsigned number,
                                        struct row_job *job,

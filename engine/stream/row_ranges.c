@@ -286,7 +286,7 @@ void slc_row_ranges_blocks(const struct slc_row_ranges *ranges,
 
     assert(first < end && end <= ranges->count);
     if (ranges->shared) {
-        /* Rows ascend from range to range, so first and last blocks do, too. */
+        /* Rows ascend from range to range, so their first and last blocks ascend, too. */
         *first_block = ranges->ranges[first].first_block;
         *end_block = ranges->ranges[end - 1].first_block + ranges->ranges[end - 1].block_count;
         return;

@@ -202,7 +202,8 @@ void *slc_stream_cache_place(const struct slc_stream *stream, uint64_t block);
  * record. */
 void slc_stream_tile_done(struct slc_stream *stream, struct slc_open_block *block);
 
-/* Waits for news or for a block, and opens the block. Returns false if the pass has ended. */
+/* Waits until slc_ring_news differs from `news`, or takes and opens a block. Returns false if the
+ * pass has ended. */
 bool slc_stream_await(struct slc_stream *stream, struct slc_stream_worker *worker, uint64_t news);
 
 /* Releases the slot of a block that has been computed or copied. */

@@ -6,9 +6,9 @@
  * file order, tiles are therefore assigned in strictly ascending ordinal: only tiles of block
  * `serving` are assigned, and later blocks that are already open wait in a sorted list.
  *
- * No worker sleeps while a tile is available. A worker first reads the ring's news, then searches
- * for a tile, then waits in the ring. Every event that makes a tile available (a block was opened,
- * or it is now the turn of a block) notifies the ring, which wakes the worker.
+ * No worker sleeps while a tile is available. A worker first calls slc_ring_news, then searches for
+ * a tile, then waits in the ring. Every event that makes a tile available (a block was opened, or
+ * it is now the turn of a block) notifies the ring, which wakes the worker.
  *
  * In file order, cached blocks are opened when it is their turn. In any other order, a worker opens
  * a cached block only if no block has arrived, because the slots of arrived blocks are needed for

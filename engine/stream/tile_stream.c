@@ -101,7 +101,8 @@ run_steps(void *context, unsigned worker, struct slc_tile_view *tile, struct slc
     if (status == SLC_OK && active && steps->deliver != NULL) {
         steps->deliver(steps->context, worker);
     }
-    /* To end a pass early, a consumer must return an error. slc_tile_stream_run clears it. */
+    /* To end a pass early, a consumer must return an error. slc_tile_stream_run clears this
+     * error. */
     return continues ? status : slc_fail(err, SLC_ERR_INTERRUPTED, "a step ended the pass");
 }
 
