@@ -10,9 +10,10 @@
 
 /* Limits of a decomposition as the engine uses them, after defaults were applied. */
 struct api_cpd_limits {
-    uint32_t iterations;       /* 0 means that only the initial factors are made */
-    double tolerance;          /* 0 means that no change of the fit ends the run */
-    double checkpoint_seconds; /* 0 means after every update; negative means automatic */
+    uint32_t iterations; /* 0 means that only the initial factors are made */
+    double tolerance;    /* 0 means that no change of the fit ends the run */
+    double
+        checkpoint_seconds; /* 0 means a checkpoint after every update; negative means automatic */
 };
 struct api_cpd_limits api_cpd_limits(const struct sluice_cpd_options *options);
 

@@ -23,7 +23,8 @@ struct slc_run_side {
 };
 
 struct slc_run_match {
-    /* Mean similarity of the matched components (cpu/dense/congruence.h), over the smaller rank. */
+    /* Mean similarity of the matched components, of which there are as many as the smaller rank
+     * (cpu/dense/congruence.h). */
     double score;
     uint32_t count; /* number of matched components: the smaller rank */
     struct {

@@ -13,8 +13,8 @@ void slc_gpu_executor_problem(const struct slc_layouts *layouts,
                               const struct slc_plan *plan,
                               struct slc_device_problem *problem);
 
-/* Opens a device for the plan, with descriptions of the layouts. Errors: those of the device's
- * open. */
+/* Opens a device for the plan, with descriptions of the layouts. Errors: those of opening the
+ * device. */
 enum slc_status slc_gpu_executor_open_device(struct slc_device *device,
                                              const struct slc_layouts *layouts,
                                              const struct slc_plan *plan,
@@ -37,7 +37,7 @@ enum slc_status slc_gpu_executor_check_squares(const struct slc_reader *reader,
 
 /* Opens the device for the plan and the layouts of the stream, and attaches it to the stream.
  * Ownership: release with slc_gpu_executor_close before the stream is closed and the device
- * destroyed. Errors: those of the device's open and of slc_stream_attach; the device is then
+ * destroyed. Errors: those of opening the device and of slc_stream_attach; the device is then
  * closed. */
 enum slc_status slc_gpu_executor_open(struct slc_device *device,
                                       const struct slc_layouts *layouts,

@@ -7,7 +7,7 @@
  * plan that reads the fewest bytes per iteration is chosen. */
 #include "engine/planning/planning_impl.h"
 
-/* Returns true if the plan with sorted layouts is worse than the plan with `blco` alone. */
+/* Returns true if the plan with `blco` alone is better than the plan with sorted layouts. */
 static bool prefers_blco(const struct slc_plan *sorted, const struct slc_plan *blco)
 {
     /* From `blco`, rows are gathered in several passes. Each pass decodes all blocks, so the cost

@@ -35,8 +35,8 @@ enum {
     STREAMS = 4,       /* one copies, one computes, and two more are ready */
     STREAMS_LEAST = 3, /* one copies, one computes, and one more is ready */
     SLOTS_SHARE = 3,   /* at most 1/3 of the remaining bytes is used for slots */
-    /* A slot of several blocks has expanded bytes for one in four blocks, because the values of
-     * most blocks do not expand. If they do, a batch has fewer blocks. */
+    /* A slot of several blocks has space for the expanded values of one in four blocks, because
+     * most blocks do not expand. If more blocks expand, a batch has fewer blocks. */
     EXPANDED_SHARE = 4,
     /* Maximum number of corrections of the estimated bytes of resident blocks. */
     CORRECTIONS = 8

@@ -55,8 +55,8 @@ static uint64_t plan_strategy(struct slc_mttkrp_job *job,
     job->rival = SLC_CONFLICT_AUTO;
     ops->mttkrp_choose(job, rows, choice);
     if (parts > 0) {
-        /* There are no trials if groups of CPU workers or a GPU divide the work. Each computes only
-         * some tiles, but SLC_CONFLICT_COLUMNS needs all tiles. */
+        /* There are no trials if groups of CPU workers or a GPU divide the work. Each of them
+         * computes only some tiles, but SLC_CONFLICT_COLUMNS needs all tiles. */
         choice->rival = SLC_CONFLICT_AUTO;
         choice->spare.conflict = SLC_CONFLICT_AUTO;
     }

@@ -167,7 +167,7 @@ struct slc_cp_options {
     enum slc_unlisted unlisted;
     enum slc_biases biases;
     double huber;   /* where Huber's loss changes from squares to magnitudes; 0: 1 */
-    unsigned inner; /* most inner iterations of a row; 0: SLC_CP_INNER */
+    unsigned inner; /* maximum number of inner iterations per row; 0: SLC_CP_INNER */
     uint64_t seed;
     /* Fraction of the nonzeros to hold out, at most 0.5 (engine/stream/holdout.h); 0: none. The
      * factorization treats held-out nonzeros as zeros, and ||X|| excludes them. The model's error

@@ -1,11 +1,12 @@
 /* Implements CP-ALS ([Kolda2009] section 3.4) as a method: A(n) = M(n) V(n)^-1.
  *
  * Each mode needs one pass over the store (the MTTKRP) and one sweep over its factor (cp_update.c).
- * Two consecutive modes may share a pass (cp_fused.c), also the last mode of an iteration and the
- * first mode of the next. In this case an MTTKRP is pending at the end of the iteration. It is not
- * part of the model, and is dropped if the run ends there. The fit is computed from results of the
- * last update. If the backend's MTTKRPs are deterministic, the whole run is deterministic, because
- * all sums are added in an order that depends neither on threads nor on the arrival of blocks. */
+ * Two consecutive modes may share a pass (cp_fused.c), even the last mode of an iteration and the
+ * first mode of the next iteration. In this case an MTTKRP is pending at the end of the iteration.
+ * It is not part of the model, and is dropped if the run ends there. The fit is computed from
+ * results of the last update. If the backend's MTTKRPs are deterministic, the whole run is
+ * deterministic, because all sums are added in an order that depends neither on threads nor on the
+ * arrival of blocks. */
 #include "base/error/clock.h"
 #include "engine/solve/cp_method.h"
 

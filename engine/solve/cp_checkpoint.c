@@ -183,7 +183,6 @@ enum slc_status cp_checkpoint_start(struct cp_state *state, struct slc_error *er
     return slc_checkpoint_reserve(state->options->checkpoint, bytes, err);
 }
 
-/* Writes all sections of the current state. */
 static enum slc_status write_all(struct cp_state *state, struct slc_error *err)
 {
     struct slc_checkpoint *checkpoint = state->options->checkpoint;

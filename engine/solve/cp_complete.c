@@ -309,7 +309,8 @@ static double least_loss(const struct cp_state *state)
     return 0.0;
 }
 
-/* Returns the loss of the best constant model; for huber, the larger loss of least squares. */
+/* Returns the loss of the best constant model; for huber, the loss of least squares, which is an
+ * upper bound. */
 static double constant_loss(const struct cp_state *state)
 {
     const double count = (double)state->nonzeros->survey.count;

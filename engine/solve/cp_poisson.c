@@ -131,7 +131,8 @@ static enum slc_status check_start(const struct cp_state *state, struct slc_erro
     return SLC_OK;
 }
 
-/* Normalizes the starting factors. The sum of a random model becomes the sum of the tensor. */
+/* Normalizes the starting factors. Scales a random model, so that its sum is the sum of the
+ * tensor. */
 static enum slc_status start_factors(struct cp_state *state, struct slc_error *err)
 {
     double *lambda = state->result->lambda;

@@ -44,7 +44,7 @@ enum slc_status slc_held_gather(struct slc_stream *stream,
                                 struct slc_error *err) SLC_NODISCARD;
 void slc_held_destroy(struct slc_held *held);
 
-/* Returns the value of a held-out nonzero, below `count`. */
+/* Returns the value of held-out nonzero `at`, a number below `count`. */
 double slc_held_value(const struct slc_held *held, uint64_t at);
 
 /* Errors of a model on the held-out nonzeros. A value of the model is first converted to the scale

@@ -174,8 +174,7 @@ enum slc_status slc_survey_store(const struct slc_store *store,
                                  struct slc_survey *survey,
                                  struct slc_error *err)
 {
-    /* No value is larger than the norm. The norm may be rounded, and values may be rounded to
-     * f32. */
+    /* No value exceeds the norm. The factor covers rounding of the norm, and of values to f32. */
     const double largest = 1.001 * sqrt(store->manifest.sum_of_squares);
     struct survey_run run = {
         .loss = loss, .survey = survey, .lock = PTHREAD_MUTEX_INITIALIZER, .found = false};

@@ -28,7 +28,7 @@ struct row_job {
     const struct row_arrays *arrays;
     uint64_t begin;
     bool single;    /* the row has one segment */
-    bool measuring; /* false: sums; true: measures */
+    bool measuring; /* true: the traversal computes measures; false: sums */
     double *sums;   /* sum over the segments so far */
     double measures[SLC_ROW_MEASURES];
     uint64_t segments; /* number of segments so far */

@@ -133,7 +133,6 @@ static void compute_segment(struct slc_row_passes *passes,
     }
 }
 
-/* Adds the result of a segment to the job. */
 static void add_segment(const struct slc_row_passes *passes,
                         struct row_job *job,
                         const double *sums,
