@@ -35,8 +35,8 @@ static void read_members(const json_t *record,
     (void)snprintf(run->reason, sizeof run->reason, "%s", parsed->reason);
 }
 
-/* Returns the link to the page of a run, if it exists, or to its record: relative to the folder of
- * `output` if the run is below that folder, and absolute otherwise. NULL if it cannot be made. */
+/* Returns a link to the page of a run or, if there is no page, to its record; NULL after an error.
+ * The link is relative to the folder of `output` if the run is below that folder. */
 static char *link_to(const char *folder, const char *output)
 {
     const struct slc_files *files = slc_files_system();

@@ -25,8 +25,8 @@ enum slc_status slc_runs_list_read(const char *folder,
                                    struct slc_runs_list *list,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* Adds the run in `folder`, with the given name; *found is false if it has no run.json. Errors:
- * SLC_ERR_IO, SLC_ERR_MEMORY; SLC_ERR_INPUT for a malformed record. */
+/* Adds the run in `folder`, with the given name; *found is false if the folder has no run.json.
+ * Errors: SLC_ERR_IO, SLC_ERR_MEMORY; SLC_ERR_INPUT for a malformed record. */
 enum slc_status slc_runs_list_add(struct slc_runs_list *list,
                                   const char *folder,
                                   const char *name,

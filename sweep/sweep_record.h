@@ -25,7 +25,7 @@ struct slc_sweep_run {
     uint64_t seed;
     double fit;
     unsigned iterations;
-    char reason[SLC_SWEEP_REASON_BYTES]; /* why it stopped: "tol" or "iterations" */
+    char reason[SLC_SWEEP_REASON_BYTES]; /* why the run stopped: "tol" or "iterations" */
     double seconds;
     double heldout_rmse;
     double match;     /* factor match score with the best run of its rank */

@@ -28,7 +28,6 @@ static void solve_rows(void *context, unsigned d, unsigned count)
     member->stats.solve_seconds += slc_seconds_since(start_ns);
 }
 
-/* A running ring exchange. */
 struct ring_run {
     struct slc_gpu_group_ring *ring;
     unsigned step;

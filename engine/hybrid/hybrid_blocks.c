@@ -173,7 +173,7 @@ void slc_hybrid_blocks_begin(struct slc_hybrid_blocks *pass,
     if (planned >= 0) {
         divide_blocks(pass, planned);
     } else if (blocks->count == 1) {
-        divide_blocks(pass, 1); /* nothing to share */
+        divide_blocks(pass, 1); /* one block cannot be divided */
     } else {
         pass->measuring = hybrid->wish.kind == SLC_HYBRID_ADAPTIVE;
     }

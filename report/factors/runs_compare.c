@@ -88,7 +88,7 @@ enum slc_status slc_compared_top_text(struct slc_compared_run *compared,
     return SLC_OK;
 }
 
-/* True if both runs are of the same tensor, so that equal indices mean equal rows. */
+/* Returns true if both runs are of the same tensor, so that equal indices mean equal rows. */
 static bool same_tensor(const struct slc_run_folder *one, const struct slc_run_folder *two)
 {
     return one->recorded && two->recorded && one->record.content_sum == two->record.content_sum;
@@ -170,7 +170,7 @@ static bool is_ignored(const char *name)
     return false;
 }
 
-/* True if two runs with a record have different values of an option. */
+/* Returns true if two runs with a record have different values of an option. */
 static bool differs(unsigned count, json_t *const *options, const char *name)
 {
     const json_t *first = NULL;
