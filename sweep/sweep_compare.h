@@ -49,11 +49,11 @@ struct slc_sweep_suggestion {
     char why[320]; /* reason for the suggestion: a sentence without full stop */
 };
 
-/* Suggests the largest rank whose best run has a good core consistency and whose runs agree. If
- * there is no such rank, suggests the largest rank whose runs agree. Only runs that reached the
- * best fit of their rank must agree; if only one of several runs reached it, the runs count as not
- * agreeing. Runs that were not compared count as agreeing in the first case, but not in the second.
- * Needs: a record with a run. */
+/* Suggests the largest rank whose best run has a good core consistency and whose runs agree. Runs
+ * that did not reach the best fit of their rank do not count. If only one of several runs reached
+ * it, the rank is not suggested. If there is no such rank, suggests the largest rank whose runs
+ * agree. Runs that were not compared count as agreeing for the first of these suggestions, but not
+ * for the second. Needs: a record with a run. */
 void slc_sweep_suggest(const struct slc_sweep_record *record,
                        struct slc_sweep_suggestion *suggestion);
 
