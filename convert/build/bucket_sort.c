@@ -64,8 +64,8 @@ struct first_digit {
 };
 
 /* Returns true if slc_sort_complete_value would keep the value unchanged: nothing is to be
- * transformed or rounded, and the value is neither 0 nor infinite. Without the sign bit, 0 and
- * infinity have the smallest and the largest bit pattern. */
+ * transformed or rounded, and the value is finite and not 0. Without the sign bit, 0 has the
+ * smallest bit pattern; infinity and NaN have the largest. */
 static inline bool is_final(const struct slc_sort_plan *plan, double value)
 {
     const uint64_t infinite = UINT64_C(0x7ff) << 52;

@@ -31,7 +31,7 @@ struct slc_bucket {
     uint64_t area_bytes; /* slc_bucket_area_bytes */
     bool lower_shared;   /* the previous bucket may end with the first coordinate of this bucket */
     bool upper_shared;   /* the next bucket may begin with the last coordinate of this bucket */
-    uint32_t completes;  /* buckets of the push that end with or before this one; 0: unknown */
+    uint32_t completes;  /* pushed buckets that are complete with this bucket; 0: unknown */
     /* Every key is in first .. last. Keys are sorted as 64-bit differences from `first`, unless the
      * bounds differ by 2^64 or more. */
     slc_u128 first, last;
@@ -74,8 +74,8 @@ struct slc_sorted {
     uint64_t upper;
     uint64_t carry;
     const double *values;
-    /* True if the next bucket may continue the last coordinate (only if `upper_shared`).
-     * `open_value` then combines only the entries of this bucket. */
+    /* True if the next bucket may have more entries of the last coordinate (only if
+     * `upper_shared`). `open_value` then combines only this bucket's entries of the coordinate. */
     bool open;
     uint64_t open_lo, open_hi;
     double open_value;
@@ -101,7 +101,7 @@ static inline bool slc_bucket_is_wide(const struct slc_sort_plan *plan,
 }
 
 /* Returns the bytes of the area for sorting the bucket; UINT64_MAX if it has more than UINT32_MAX
- * entries or runs. */
+ * entries or runs (spill/chunk.h). */
 static inline uint64_t slc_bucket_area_bytes(const struct slc_sort_plan *plan,
                                              const struct slc_bucket *bucket)
 {

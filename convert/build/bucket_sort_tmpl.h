@@ -232,7 +232,7 @@ static enum slc_status NAME(combine)(const struct slc_sort_plan *plan,
         hi[out] = first->hi;
 #else
         lo[out] = (uint64_t)bucket->first + first->lo;
-        carry += keep && lo[out] >= first->lo; /* a smaller sum wrapped around */
+        carry += keep && lo[out] >= first->lo; /* else the sum wrapped around */
 #endif
         values[out] = value;
         out += keep;

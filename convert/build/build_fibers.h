@@ -6,12 +6,12 @@
 
 #include "convert/build/builder_internal.h"
 
-/* Allocates the counts of all workers. Errors: SLC_ERR_MEMORY; SLC_ERR_USAGE if the fiber run that
- * the caller chose does not fit this tensor. */
+/* Allocates the workers' counts of pieces of fibers. Errors: SLC_ERR_MEMORY; SLC_ERR_USAGE if the
+ * fiber run that the caller chose does not fit this tensor. */
 enum slc_status slc_build_fibers_start(struct slc_builder *builder,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* Resets the counts of all workers. */
+/* Resets the workers' counts of pieces of fibers. */
 void slc_build_fibers_reset(struct slc_builder *builder);
 
 /* Chooses, from sampled rows (slc_fiber_guess), the fiber run under which buckets are formed. */

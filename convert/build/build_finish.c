@@ -51,8 +51,8 @@ plan_memory(const struct finish *finish, uint64_t needed, bool spilled)
                : slc_sort_memory_plan(options, options->workers, resident, needed);
 }
 
-/* Divides the memory of the sort. Chunks that are in memory stay there if the sort fits next to
- * them; otherwise they are written to the spill file. */
+/* Divides the memory of the sort. Chunks that are in memory stay there if they and the sort fit the
+ * budget together; otherwise they are written to the spill file. */
 static enum slc_status divide_memory(struct finish *finish, bool regroup, struct slc_error *err)
 {
     struct slc_builder *builder = finish->builder;
@@ -218,7 +218,7 @@ static enum slc_status split_front(struct finish *finish, uint32_t count, struct
     return slc_build_queue_push(&finish->queue, parts, part_count, err);
 }
 
-/* Writes all buckets. Each run of the pipeline ends at the next bucket that must be split. */
+/* Writes all buckets. Each call of the pipeline ends at the next bucket that must be split. */
 static enum slc_status write_buckets(struct finish *finish, struct slc_error *err)
 {
     struct slc_pipeline_options pipeline = {.plan = &finish->plan,
@@ -330,7 +330,7 @@ enum slc_status slc_build_store(struct slc_builder *builder,
         status = slc_writer_finish(writer, &report->summary, err);
         report->write_seconds += slc_seconds_since(start);
     }
-    end_finish(&finish, status); /* names are written in the memory that this frees */
+    end_finish(&finish, status); /* frees memory that `attach` needs for names */
     if (status == SLC_OK) {
         status = slc_build_manifest_write(
             &(struct slc_build_manifest){.files = builder->options.files,

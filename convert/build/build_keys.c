@@ -19,7 +19,7 @@ static enum slc_status check_ranges(const struct slc_builder *builder,
             const struct slc_builder_worker *w = &builder->workers[worker];
 
             if (w->frame == NULL) {
-                continue; /* pushed nothing */
+                continue; /* this worker pushed nothing */
             }
             if (w->smallest[mode] < base) {
                 return slc_fail(err, SLC_ERR_INPUT,
@@ -76,7 +76,7 @@ make_recoders(const struct slc_builder *builder, struct slc_sort_plan *plan, str
         const struct slc_key_frame *frame = frames->list[i];
 
         if (frame->hopeless) {
-            /* The final mode sizes fit a key: this frame has the other index base. */
+            /* Final mode sizes fit a key, so this frame was formed under the wrong index base. */
             status =
                 slc_fail(err, SLC_ERR_UNSUPPORTED,
                          "indices starting at %u need over %d bits in total: specify the index "

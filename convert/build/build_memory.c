@@ -28,7 +28,7 @@ enum {
     CACHE_BUCKET_ENTRIES = 256 << 10,
     /* With fewer buffers than this, a thread that reads ahead is not worthwhile. */
     AHEAD_BUFFERS_MIN = 4,
-    /* A large bucket has fewer chunks than this, so more buffers would stay unused. */
+    /* Even a large bucket has fewer chunks than this, so more buffers would stay unused. */
     AHEAD_BUFFERS_MAX = 64
 };
 

@@ -30,7 +30,7 @@ struct slc_output {
     unsigned stage;
     uint32_t stage_nnz;
 
-    /* The last coordinate, which the next bucket may continue. */
+    /* The last coordinate, of which the next bucket may have more entries; set if `open`. */
     bool open;
     uint64_t open_lo, open_hi;
     double open_value;
@@ -42,7 +42,7 @@ struct slc_output {
 
     struct slc_sort_counts counts;
     uint64_t nnz; /* nonzeros so far, including nonzeros already in the file */
-    /* Number of further nonzeros that are already in the file, up to key `last_key`. */
+    /* Nonzeros of an earlier run that this run has yet to skip; the last one has `last_key`. */
     uint64_t written;
     slc_u128 last_key;
     bool any;          /* a nonzero was appended, by this or an earlier run */

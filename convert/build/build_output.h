@@ -21,7 +21,7 @@
  * that the file already holds. */
 struct slc_build_fact {
     uint32_t buckets; /* number of buckets of the push that the fact covers */
-    uint64_t nnz;     /* number of nonzeros in these buckets (combined, without zeros) */
+    uint64_t nnz;     /* number of nonzeros of these buckets that are stored */
     struct slc_sort_counts counts;
 };
 

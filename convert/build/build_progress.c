@@ -64,7 +64,7 @@ enum slc_status slc_build_progress_add(struct slc_build_progress *progress,
                                        struct slc_error *err)
 {
     if (progress->count == SLC_BUCKETS_MAX) {
-        return SLC_OK; /* a bucket adds at most one fact, so a full table is invalid */
+        return SLC_OK; /* only after a wrong state file: a bucket adds at most one fact */
     }
     progress->facts[progress->count++] = *fact;
     if (slc_seconds_since(progress->saved_ns) < progress->seconds) {

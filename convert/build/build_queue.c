@@ -79,7 +79,7 @@ static bool splitter_key(const struct slc_builder *builder,
     return true;
 }
 
-/* Sets the key bounds of the buckets: from the splitters or, if `regroup`, of all keys. */
+/* Sets the key bounds of the buckets: taken from the splitters or, if `regroup`, all keys. */
 static void set_ranges(const struct slc_builder *builder,
                        const struct slc_key_layout *layout,
                        struct slc_bucket *buckets,

@@ -79,8 +79,8 @@ struct slc_builder_options {
     void *attached; /* context of `attach` */
     /* bit n is set if the indices of mode n were renumbered (publish/relabel.c) */
     uint64_t relabelled_modes;
-    void (*publishing)(void);    /* the callback of struct slc_convert_options */
-    const struct slc_stop *stop; /* push and finish end with SLC_ERR_INTERRUPTED; may be NULL */
+    void (*publishing)(void);    /* as in struct slc_convert_options */
+    const struct slc_stop *stop; /* ends push and finish with SLC_ERR_INTERRUPTED; may be NULL */
     /* Called by finish() with the number of entries whose sort has started and the total number.
      * NULL: no callback. */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
@@ -120,7 +120,7 @@ struct slc_relabel_report {
 };
 
 struct slc_fiber_report {
-    struct slc_fiber_run run; /* fiber run of the store; all zero: plain order */
+    struct slc_fiber_run run; /* fiber run of the store; all zero: none */
     /* True if chosen from the nonzeros, not by the caller; then the fields below are set. */
     bool chosen;
     unsigned mode;    /* the mode whose fibers form the fewest pieces */
@@ -132,7 +132,7 @@ struct slc_builder_report {
     uint64_t duplicates;     /* merged into an earlier entry */
     uint64_t explicit_zeros; /* dropped: the value, or the sum of duplicates, is zero */
     uint64_t rounded_values; /* changed by SLC_VALUE_F32 */
-    uint64_t spill_bytes;    /* bytes written to the spill file, also by splits */
+    uint64_t spill_bytes;    /* bytes written to the spill file, including those of splits */
     uint64_t buckets;
     uint64_t recursions;   /* splits of buckets (convert/build/build_split.h) */
     unsigned layout_count; /* additional layouts of the store */

@@ -29,8 +29,8 @@ static const double sync_seconds = 0.05;
 static const double write_bytes_per_second = 5e8;
 /* Largest fraction of the elapsed time that commits may use. */
 static const double cost_share = 0.02;
-/* Smallest time between commits, except before the last; with cheap commits, an interruption loses
- * at most this time. A push that is shorter than half this time is not committed. */
+/* Smallest time between commits, except before the last commit. With cheap commits, an interruption
+ * loses at most this time. A push that is shorter than half this time is not committed. */
 static const double interval_seconds = 30;
 /* Tolerance for comparing the budgets of two runs. The memory that the process uses before the
  * build, which differs from run to run, is subtracted from the budget. */

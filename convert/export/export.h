@@ -17,7 +17,7 @@ struct slc_export_options {
     const char *output;  /* "-" for standard output */
     unsigned index_base; /* smallest index in the text: 0 or 1 */
     /* Starts the text with a header that states the index base, the mode sizes and the number of
-     * nonzeros: that of extended FROSTT for base 1, that of GenTen for base 0. */
+     * nonzeros: the header of extended FROSTT for base 1, or of GenTen for base 0. */
     bool header;
     uint64_t memory_bytes;
     unsigned threads;

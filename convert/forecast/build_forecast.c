@@ -22,14 +22,14 @@ enum {
  * on tensors of 0.3 to 6 M nonzeros. */
 #define SCATTER_OF_ENCODE 4.0
 #define SORT_OF_ENCODE    4.0
-/* The scatter cost with one bucket, which is not searched for and is written sequentially. */
+/* The scatter cost with a single bucket: no search for the bucket, and sequential writes. */
 #define ONE_BUCKET_OF_ENCODE 2.0
 /* Bytes of a row in a sort area, with keys of at most 62 bits and with longer keys. If buckets are
  * merged and split again, each entry also needs the bytes of its sequence. */
 enum { ROW_BYTES = 34, WIDE_ROW_BYTES = 50, SEQUENCE_BYTES = 5 };
-/* Largest ratio, on ten tensors, of a tile's bytes to the estimate from the sample. */
+/* Largest ratio of a tile's bytes to their estimate from the sample, measured on ten tensors. */
 #define CODING_MOST 1.35
-/* If the input hits at most this fraction of 32 groups of buckets, one bucket is assumed. */
+/* If `bucket_share` of a build is at most this fraction, one bucket is assumed to be filled. */
 #define BUCKET_SHARE_LEAST 0.04
 /* Fraction of the memory of encoders and the writer that is actually touched. */
 #define ENCODERS_FILLED 0.35

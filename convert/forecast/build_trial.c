@@ -1,13 +1,13 @@
 /* Encodes a typical tile of a build.
  *
- * A sample is sparser than the store: neighbouring nonzeros are farther apart. If fibers
- * are not kept together, the indices of a nonzero together need one bit less whenever the number of
+ * A sample is sparser than the store: neighbouring nonzeros are farther apart. If fibers are not
+ * kept together, the indices of a nonzero together need one bit less whenever the number of
  * nonzeros doubles, so the sample is encoded unchanged and bits are subtracted from the result. If
- * fibers are kept together, this would
- * subtract too few bits, because gaps within a piece of a fiber (sort/fibers.h) are short. In this
- * case, a tile is synthesized: the distances between its pieces are the distances between the
- * pieces of the sample, times the sampled fraction of all pieces. Each piece is filled to the
- * expected number of nonzeros, at positions that occur in the sample.
+ * fibers are kept together, this would subtract too few bits, because gaps within a piece of a
+ * fiber (sort/fibers.h) are short. In this case, a tile is synthesized: the distances between its
+ * pieces are the distances between the pieces of the sample, times the sampled fraction of all
+ * pieces. Each piece is filled to the expected number of nonzeros, at positions that occur in the
+ * sample.
  *
  * A tile ends early at the extent limit (tile_cut.h); in a very sparse tensor, a tile may have a
  * single nonzero. Such tiles are counted as occupied cells of a grid. The store may have more
@@ -116,7 +116,7 @@ static uint32_t piece_length(const struct entry *entries,
     return end - begin;
 }
 
-/* Returns the factor by which pieces of these lengths must grow to have `nnz` nonzeros in all. */
+/* Returns the factor by which pieces of these lengths must grow to have `nnz` nonzeros in total. */
 static double fill_factor(const uint32_t *lengths, uint32_t pieces, double nnz)
 {
     double low = 0, high = nnz;

@@ -73,7 +73,7 @@ enum slc_status slc_species_create(struct slc_species *species,
                                    struct slc_error *err) SLC_NODISCARD;
 void slc_species_destroy(struct slc_species *species);
 
-/* Starts the next of at most 65,535 pieces. `whole`: its first item did not start before it. */
+/* Starts the next of at most 65,535 pieces. `whole`: no item starts before the piece. */
 void slc_species_piece(struct slc_species *species, bool whole);
 
 /* Adds an item to the current piece. `hash`: a hash of the item with uniform bits. `bytes`: its

@@ -120,7 +120,7 @@ static enum slc_status try_block(struct work *work, uint64_t block, struct slc_e
     enum slc_status status =
         slc_block_open(work->reader, block, work->block.data, false, &view, err);
     if (status == SLC_OK) {
-        /* The time is that of checking the whole block; count only the part for decoded tiles. */
+        /* The whole block was checked; count only the part of the time for decoded tiles. */
         work->decode_ns += (slc_clock_thread_ns() - start_ns) * tried / entry.tile_count;
     }
     if (work->sample != NULL) {

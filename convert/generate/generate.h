@@ -71,7 +71,7 @@ struct slc_generate_forecast {
     uint64_t text_memory_bytes;         /* buffers, for text output */
     uint64_t push_bytes, sort_bytes;    /* memory of the builder, for store output */
     uint64_t spill_bytes, output_bytes; /* bytes on disk */
-    double draw_seconds; /* wall-clock time, including the formatting of text output */
+    double draw_seconds; /* wall-clock time to make the entries and to format text output */
     double scatter_seconds, sort_seconds, encode_seconds; /* for store output */
 };
 /* Estimates the cost of slc_generate. Errors: those that slc_generate reports before it writes. */

@@ -33,7 +33,7 @@ static bool product_of(unsigned order, const uint64_t *dims, slc_u128 *product)
                 return false;
             }
         } else if (total > ~(slc_u128)0 / dims[mode]) {
-            /* Of products above 128 bits, only 2^128, which wraps to 0, is allowed. */
+            /* A product that wraps is allowed only if it is 2^128, which wraps to 0. */
             if (total * dims[mode] != 0 || ~(slc_u128)0 / dims[mode] != total - 1) {
                 return false;
             }

@@ -18,9 +18,9 @@ struct slc_arrow;
 
 struct slc_convert_options {
     const struct slc_files *files; /* NULL means the files of the operating system */
-    const char *input;             /* path, or "-" for standard input; name of `arrow` */
-    /* Table in an Arrow stream, the input instead of a file; NULL if the input is a file. Needs
-     * `csv`, or `table` for an append. */
+    const char *input;             /* path, or "-" for standard input; with `arrow`, its name */
+    /* Arrow stream of a table that is the input; NULL if the input is a file. Needs `csv`, or
+     * `table` for an append. */
     struct slc_arrow *arrow;
     const char *values;           /* path of the values of .npy coordinates, or NULL */
     const char *output;           /* OUT.slc */
@@ -83,7 +83,7 @@ struct slc_convert_report {
     bool base_assumed;
     char base_reason[128]; /* reason for the index base, such as "stated by the header" */
     uint64_t smallest[SLC_MAX_ORDER]; /* smallest index per mode, as written in the file */
-    uint64_t input_bytes;             /* as stored, compressed or not */
+    uint64_t input_bytes;             /* size as stored, compressed or not */
     uint64_t text_bytes;              /* decompressed size */
     uint64_t lines;
     uint64_t skipped; /* number of rows of a table that were skipped because of missing fields */
@@ -117,8 +117,8 @@ struct slc_convert_report {
  * that does not match is removed, and a log message states this.
  *
  * Memory: memory_bytes limits the memory of the whole process. SLC_ERR_BUDGET is reported before
- * the input is read, and its message states a sufficient budget; only for a table whose strings
- * need more memory is it reported later. */
+ * the input is read, and its message states a sufficient budget. If the strings of a table turn out
+ * to need more memory, it is reported later. */
 enum slc_status slc_convert(const struct slc_convert_options *options,
                             struct slc_convert_report *report,
                             struct slc_error *err) SLC_NODISCARD;

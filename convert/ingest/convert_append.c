@@ -95,8 +95,8 @@ static uint64_t input_of(const struct slc_conversion *c)
     return numbers[0] != 0 ? slc_hash64(numbers, sizeof numbers) | 1 : 0;
 }
 
-/* Checks that every nonzero of the store is one entry, because the mean of old and new entries
- * needs their numbers, which the store does not have. */
+/* Checks that every nonzero of the store is one entry, because a mean needs the number of old
+ * entries per nonzero, which the store does not have. */
 static enum slc_status check_mean(const struct slc_conversion *c, struct slc_error *err)
 {
     const struct slc_store_origin *origin = &c->appending->push.store.manifest.origin;
@@ -262,7 +262,7 @@ slc_conversion_old_table(struct slc_conversion *c, struct slc_csv_old *old, stru
 
 /* Returns true, and fills in the report, if the store records an earlier append whose input file
  * has the hash `input`, or whose entries have the hash `content` (0 means unknown). Returns false
- * with options->again. */
+ * if options->again is set. */
 static bool remembers(struct slc_conversion *c, uint64_t input, uint64_t content)
 {
     const struct slc_store_origin *origin = &c->appending->origin;

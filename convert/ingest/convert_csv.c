@@ -9,8 +9,8 @@
 #include "convert/ingest/csv/csv_names.h"
 #include "storage/manifest/names.h"
 
-/* Checks that the budget suffices for reading a table with few strings, and afterwards for sorting
- * its rows and writing its names, before anything is read. `fixed`: memory that reading needs in
+/* Checks, before anything is read, that the budget suffices for reading a table with few strings,
+ * and for sorting its rows and writing its names afterwards. `fixed`: memory that reading needs in
  * addition to that of the table. */
 static enum slc_status check_budget(struct slc_conversion *c, uint64_t fixed, struct slc_error *err)
 {
@@ -65,8 +65,8 @@ enum slc_status slc_conversion_request_csv(struct slc_conversion *c,
     return SLC_OK;
 }
 
-/* Counts what the producer of a stream holds after its last batch as memory outside of the
- * conversion, up to what the budget leaves. */
+/* Counts the memory that the producer of a stream still holds as memory outside of the conversion,
+ * but at most the memory that the budget leaves for it. */
 static void count_producer(struct slc_conversion *c)
 {
     const uint64_t now = slc_memory_resident();

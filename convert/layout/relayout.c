@@ -1,8 +1,8 @@
 /* Adds and drops layouts. A layout is built in NAME-K.blk.tmp, checked, renamed to NAME-K.blk and
  * then listed by replacing the manifest; a layout is dropped by the reverse steps. Files listed in
  * the manifest therefore always exist. A file that is not listed comes from an interrupted change.
- * The next build resumes or replaces it, or lists it if its journal, which is removed last, shows
- * that the file is finished. */
+ * The next build resumes or replaces the file. If its journal, which is removed last, shows that it
+ * is finished, the build lists it. */
 #include "convert/layout/relayout.h"
 
 #include "base/memory/memory.h"

@@ -276,7 +276,7 @@ static bool same_folders(const struct slc_stripe_list *a, const struct slc_strip
 }
 
 /* Returns the identity of new stripes, which becomes part of their file names: a hash of contents,
- * store, owner and folders. Two stores have different names. */
+ * store, owner and folders. Stripes of different stores therefore have different names. */
 static uint64_t identity(const struct change *change, const struct slc_stripe_list *list)
 {
     uint64_t numbers[] = {list->shape.file_bytes,   list->shape.header_hash,

@@ -27,7 +27,7 @@ struct level {
     const struct slc_row_run *large; /* runs of at most 2^(shift + bits) rows each */
     uint64_t count;
     unsigned bits;         /* a run is cut into 2^bits runs */
-    unsigned shift;        /* each of these runs has 2^shift rows */
+    unsigned shift;        /* each of the resulting runs has 2^shift rows */
     uint64_t *counters;    /* counters of all workers */
     uint64_t worker_count; /* number of counters per worker */
     unsigned mode;
@@ -257,7 +257,7 @@ static enum slc_status cut_level(const struct slc_tile_scan_options *options,
     }
     level.bits = *row_bits < bits ? *row_bits : bits;
     level.shift = *row_bits - level.bits;
-    /* Use no more memory than the counters of the first level, which was planned. */
+    /* Use no more memory than the counters of the first level, for which memory was planned. */
     uint64_t group = slc_min_u64(found, UINT64_C(1) << (FIRST_BITS - level.bits));
     after.runs = slc_calloc(counts->count + (found << level.bits), sizeof *after.runs);
     struct slc_row_run *large = slc_calloc(found, sizeof *large);

@@ -45,7 +45,7 @@ struct slc_sorted_plan {
     bool sorts;
     uint64_t area_nnz;   /* most nonzeros that are gathered at a time */
     uint64_t area_bytes; /* bytes for area_nnz nonzeros; twice as many if `sorts` */
-    uint64_t need_bytes; /* bytes that the build needs in all */
+    uint64_t need_bytes; /* bytes that the build needs in total */
     struct slc_sorted_cuts cuts;
     /* One range per partition, but a single range for a row that is cut into several partitions. A
      * range that does not fit in memory is cut further by keys. */

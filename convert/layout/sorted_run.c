@@ -24,7 +24,7 @@ struct choice {
     const struct slc_tile_scan_options *scan;
     const struct slc_sorted_cuts *cuts;
     const struct slc_layout_info *info;
-    /* Number of counted modes: the order, plus 1 for the partition unless the order is the
+    /* Number of counted modes: the order, plus 1 for the partition unless the order is already the
      * limit. */
     unsigned modes;
     struct worker *workers;
@@ -108,7 +108,7 @@ count_tile(void *context, unsigned number, struct slc_tile_view *tile, struct sl
     return status;
 }
 
-/* Chooses the fiber run from the counts of all workers, which the first worker has joined. */
+/* Chooses the fiber run from the counts of all workers, after they were added to worker 0's. */
 static struct slc_fiber_run choose_run(const struct choice *choice)
 {
     const struct slc_fiber_counts *counts = &choice->workers[0].counts;

@@ -132,7 +132,7 @@ static uint64_t round_to_odd(slc_u128 g, uint64_t c)
  * is half as wide as the gap above, as for powers of two. */
 static struct decimal shortest(uint64_t c, int q, bool closer)
 {
-    uint64_t open = c & 1; /* ties go to even, so odd excludes its bounds */
+    uint64_t open = c & 1; /* ties go to even, so an odd c excludes the bounds */
     int k = (q * 1262611 - (closer ? 524031 : 0)) >> 22;
     int h = q + floor_log2_pow10(-k) + 1;
     slc_u128 g = powers_of_ten[-k - POWER_MIN];
@@ -284,8 +284,8 @@ static unsigned write_float(char *text, struct decimal decimal)
 }
 
 /* Writes a number of one or two digits after the point, such as a price. Returns 0 for any other
- * number. Decimals of so few digits differ if their floating-point numbers do, so that the first
- * one found is the shortest. */
+ * number. No two numbers of so few digits have the same floating-point value, so the one found is
+ * the shortest. */
 static unsigned write_cents(char *text, double magnitude, unsigned bits)
 {
     const double limit = bits == 53 ? 1e15 : bits == 24 ? 1e6 : 1e3;

@@ -20,9 +20,9 @@ unsigned slc_format_u64(char *text, uint64_t value);
  * the same bits. */
 unsigned slc_format_f64(char *text, double value);
 
-/* Does the same for a number of `bits` significant bits, 11 (half), 24 (float) or 53 (double), with
- * the fewest digits that restore this number in its own precision. The form is that of programs
- * that write CSV: 1.0, 0.0001, 1e-05, 1e+16, nan. */
+/* Formats a number like slc_format_f64, but with `bits` significant bits, 11 (half), 24 (float) or
+ * 53 (double), with the fewest digits that restore this number in its own precision. The form is
+ * that of programs that write CSV: 1.0, 0.0001, 1e-05, 1e+16, nan. */
 unsigned slc_format_float(char *text, double value, unsigned bits);
 
 #endif

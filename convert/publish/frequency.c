@@ -57,7 +57,7 @@ static void collect_heavies(const struct slc_labels *labels, struct heavy *heavi
     slc_heap_sort(heavies, count, sizeof *heavies, heavy_less, NULL);
 }
 
-/* Converts the histogram: each number of indices becomes the first label for their count. */
+/* Replaces histogram[c], the number of indices with count c, with their first label. */
 static void convert_to_labels(uint32_t *histogram, uint32_t first)
 {
     for (uint32_t count = COUNTS; count-- > 0;) {

@@ -1,4 +1,4 @@
-/* Copies names to a new store. Kept indices stay in order, so those without names are still
+/* Copies names to a new store. Kept indices stay in order, so indices without names still come
  * last. */
 #include "convert/reshape/names_carry.h"
 

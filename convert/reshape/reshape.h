@@ -42,7 +42,7 @@ struct slc_reshape_options {
     const struct slc_stop *stop; /* stops with SLC_ERR_INTERRUPTED; may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
-    void (*publishing)(void); /* the callback of struct slc_convert_options */
+    void (*publishing)(void); /* as in struct slc_convert_options */
 };
 
 struct slc_reshape_report {
@@ -65,7 +65,7 @@ struct slc_reshape_forecast {
     uint64_t dims[SLC_MAX_ORDER];
     uint64_t nnz, kept; /* nonzeros of the store; nonzeros of the result, estimated from a sample */
     uint64_t read_bytes, names_bytes; /* bytes read, and bytes of names read and written */
-    /* Memory of the process and of names; this memory plus a scan, while nonzeros are read. */
+    /* Memory of the process and of names; and memory while nonzeros are read, which includes it. */
     uint64_t fixed_bytes, scan_bytes;
     /* Forecast of the build. Its memory is in addition to fixed_bytes; built.store_bytes is
      * estimated from the size of the old store. */

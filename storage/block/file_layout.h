@@ -57,7 +57,7 @@ enum {
     SLC_INDEX_FIRST_KEY = 48,
     SLC_INDEX_SUM_OF_SQUARES = 64,
     SLC_INDEX_CONTENT_SUM = 72,
-    SLC_INDEX_PARTITION = 80,       /* sorted-n: partition ordinal; fiber-n: fibers that end here */
+    SLC_INDEX_PARTITION = 80,       /* sorted-n: partition; fiber-n: fibers that end in the block */
     SLC_INDEX_PARTITION_FLAGS = 84, /* u32 */
     SLC_INDEX_RANGES = 88,          /* N smallest coordinates, then N largest */
 
@@ -110,7 +110,7 @@ bool slc_block_agrees(const struct slc_layout_info *info,
 
 /* The layout info, and the header fields that only the reader and the writer need. */
 struct slc_file_header {
-    /* members on the largest block and on partitions come from the index */
+    /* members about the largest block and about partitions come from the index */
     struct slc_layout_info info;
     uint64_t index_offset;
     uint64_t index_bytes; /* size with padding */

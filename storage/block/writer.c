@@ -107,7 +107,7 @@ static uint64_t payload_bytes(const struct slc_writer *writer, uint64_t tiles, u
            data_bytes + SLC_BLOCK_SLACK_BYTES;
 }
 
-/* Adds header and directory before the tile data, slack and padding after it; hashes the block. */
+/* Writes header and directory before the tile data, slack and padding after it; hashes all. */
 static void assemble_block(struct slc_writer *writer)
 {
     const struct slc_layout_info *info = &writer->header.info;

@@ -74,9 +74,9 @@ AVX512_INLINE __m512i sixteen_get(const struct sixteen *sixteen, const uint8_t *
     return _mm512_and_si512(sixteen_move(sixteen, packed), sixteen->mask);
 }
 
-/* Eight consecutive keys. A key is the previous key plus a step, its gap + 1; so key i is key i - 8
- * plus a sum of eight steps. These sums do not need the keys, so only one addition depends on the
- * previous keys. */
+/* Eight consecutive keys. A key is the previous key plus a step, which is the key's gap + 1. So key
+ * i is key i - 8 plus a sum of eight steps. These sums do not need the keys, so only one addition
+ * depends on the previous keys. */
 struct window {
     __m512i key, one, two, four;
 };

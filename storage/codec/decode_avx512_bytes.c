@@ -70,7 +70,7 @@ struct chunk {
     uint32_t jumps[CHUNK_NNZ + 1 + LANES]; /* change of the upper bits at each jump */
 };
 
-/* Sets the bits of sixteen positions: 0..63 in place[0], 64..127 in place[1]; others set no bit. */
+/* Sets the bits of sixteen positions: 0..63 in place[0], 64..127 in place[1]; ignores others. */
 AVX512_INLINE void places_of(__m128i positions, uint64_t place[2])
 {
     const __m512i one = _mm512_set1_epi64(1), half = _mm512_set1_epi64(HALF);

@@ -39,7 +39,7 @@ struct terms {
 
 /* indices of the first bytes of eight keys */
 static const uint64_t key_bytes = 0x3830282018100800;
-/* the same for eight lower halves of keys */
+/* indices of the first bytes of eight lower halves of keys */
 static const uint64_t small_key_bytes = 0x1C1814100C080400;
 
 AVX512_INLINE struct terms
@@ -289,8 +289,8 @@ AVX512_INLINE void all_matrices(const struct slc_fields *plan,
     }
 }
 
-/* Implements `fields`. Repeats the last key past the end, so that elements there do not change the
- * largest offset. */
+/* Implements slc_decode_ops.fields. Repeats the last key past the end, so that elements there do
+ * not change the largest offset. */
 AVX512 void slc_avx512_fields(const struct slc_fields *plan,
                               uint64_t *keys,
                               uint32_t count,

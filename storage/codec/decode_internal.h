@@ -124,7 +124,7 @@ struct slc_decoder {
     } plan;
     struct slc_encoded_tile encoded; /* result of slc_tile_describe */
     uint32_t position;               /* nonzeros delivered so far */
-    slc_u128 next;                   /* 1 + last delivered key - first key; 0 before that */
+    slc_u128 next;                   /* last delivered key + 1 - first key; initially 0 */
 };
 
 /* Performs all checks for opening tile `index` and sets the decoder's state of the open tile,

@@ -14,7 +14,7 @@ slc_loop_unpack(const uint8_t *packed, unsigned width, uint32_t count, uint64_t 
     const uint64_t mask = slc_low_mask(width);
 
     if (width == 0) {
-        /* Otherwise, a zero-width group at the end of a section would load past the section. */
+        /* The loop below would load past the section for a zero-width group at its end. */
         memset(values, 0, count * sizeof *values);
     } else if (width <= 57) {
         for (uint32_t i = 0; i < count; i++) {

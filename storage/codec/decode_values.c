@@ -9,11 +9,11 @@
 
 /* Largest magnitude in value form `integer`: every integer up to 2^53 is a double. */
 #define INTEGER_MAX (INT64_C(1) << 53)
-/* Differences of two such integers are at most 2^54, which needs 55 bits. */
+/* Differences of two integers of value form `integer` are at most 2^54, which needs 55 bits. */
 enum { INTEGER_BITS = 55 };
 
-/* True if `value` is finite and allowed to be 0 if it is. (Infinity or NaN minus itself is NaN,
- * which is unequal to 0.) */
+/* True if `value` is finite, and not 0 unless the file may have zeros. (Infinity or NaN minus
+ * itself is NaN, which is unequal to 0.) */
 static inline bool is_sound_f64(const struct slc_decoder *decoder, double value)
 {
     return (decoder->has_zeros || value != 0) && value - value == 0;

@@ -33,7 +33,7 @@ uint32_t slc_packed_encode(struct slc_encoder *encoder,
         base_lo[i] = (uint64_t)base;
         base_hi[i] = (uint64_t)(base >> 64);
     }
-    /* Bases ascend. */
+    /* Bases ascend, so the last base is the longest. */
     unsigned base_width = slc_bit_length_u128(base_lo[count - 1], base_hi[count - 1]);
     end = slc_pad8(out, slc_bits_pack(base_lo, base_hi, count, base_width, out + 8));
     values = slc_pad8(

@@ -14,7 +14,7 @@ static unsigned slot_of(uint64_t bits)
     return (unsigned)((bits ^ bits >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SLOT_BITS));
 }
 
-/* Sets too_many: the values are not listed. */
+/* Records that there are too many distinct values to list. */
 static void set_too_many(struct slc_value_stats *stats)
 {
     stats->distinct = SLC_DISTINCT_MAX + 1;

@@ -32,7 +32,7 @@ struct slc_block_file {
 /* Opens the block file at `path` for reading, including all of its stripes. Searches for each
  * stripe in the folders of the environment variable SLUICE_STRIPES, then in the folder listed for
  * it, then in the other listed folders, and opens the first stripe found. If another store folder
- * owns the stripes, logs a note, once for each folder that is opened repeatedly. `what` is a text
+ * owns the stripes, logs a note, unless the last note was about the same folder. `what` is a text
  * for messages, such as "opening the file". Ownership: release with slc_block_file_close, which
  * accepts SLC_BLOCK_FILE_INIT. Errors: SLC_ERR_IO; SLC_ERR_FORMAT if `path` is not a plain file;
  * those of slc_stripe_list_decode; SLC_ERR_IO if a stripe is missing, SLC_ERR_DAMAGED if a file

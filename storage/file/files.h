@@ -24,8 +24,8 @@ struct slc_file_stat {
     uint32_t direct_offset_align;
     bool direct_known; /* true if it is known whether direct I/O is supported */
     char kind;         /* 'f' file, 'd' directory, 'o' other */
-    /* Only of a directory, by its path; 0 if unknown. Both survive a restart of the machine and a
-     * new mount, which may change `device`. A copy of the directory has another time of birth. */
+    /* Known only for a directory given by its path; otherwise 0. Both members survive a restart of
+     * the machine and a new mount, which may change `device`. A copy has another time of birth. */
     uint64_t file_system;
     int64_t born_ns;
 };

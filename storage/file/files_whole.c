@@ -184,7 +184,7 @@ char *slc_path_join(const char *folder, const char *name)
 
 enum slc_status slc_check_open_files(struct slc_error *err)
 {
-    /* A folder and its lock, a temporary file with its second descriptor, a journal, the files of a
+    /* Descriptors for a folder and its lock, a temporary file (two), a journal, the files of a
      * store that is read again, and some reserve. */
     enum { NEEDED = 8 };
     int fds[NEEDED], code = 0;

@@ -1,8 +1,9 @@
-/* A folder that another process may replace, move or change while it is read. Opening it by path
- * once, and every file in it through its descriptor, prevents a mix of files of two folders.
+/* A folder that another process may replace, move or change while it is read. Opening the folder
+ * once, and every file in it through the folder's descriptor, prevents a mix of files of two
+ * folders.
  *
  * slc_held_folder_open returns a table of file operations for which slc_file_open works this way.
- * Until slc_held_folder_seal, the table also keeps each file that it opens open: a later
+ * Until slc_held_folder_seal, the table also keeps open each file that it opens: a later
  * slc_file_open of the same path returns another descriptor of the kept file, even if its name has
  * been removed or belongs to another file by then. A reader therefore opens all files that it may
  * need, asks slc_held_folder_changed whether the folder changed meanwhile (and then starts again),
@@ -15,8 +16,8 @@
 
 #include <stdbool.h>
 
-/* Number of attempts at opening files that are being replaced. One replacement fails one attempt,
- * and an attempt is much shorter than a replacement. */
+/* Number of attempts at opening files that are being replaced. A replacement makes one attempt
+ * fail, and takes much longer than an attempt. */
 enum { SLC_HELD_ATTEMPTS = 32 };
 
 /* Opens the folder at `path`. Its table uses the operations of `files`, which may be NULL; if
@@ -36,8 +37,8 @@ const struct slc_files *slc_held_folder_files(const struct slc_held_folder *fold
 /* True if the folder was opened as `path`. */
 bool slc_held_folder_is(const struct slc_held_folder *folder, const char *path);
 
-/* Ends the keeping of files. Any threads may call slc_file_open after this, and only one thread
- * before. */
+/* Ends the keeping of files. Before this call, only one thread may call slc_file_open; afterwards,
+ * any thread may. */
 void slc_held_folder_seal(struct slc_held_folder *folder);
 
 /* True if the name of a kept file now belongs to another file or to none. With `path`, only the

@@ -16,8 +16,8 @@
 #include <string.h>
 
 /* Without direct I/O, a buffer is dropped from the page cache after this number of further buffers.
- * By then its pages are on the drive: the request to drop them right after writing, which comes too
- * early, starts to write them back. */
+ * Dropping it right after writing fails, but starts to write its pages to the drive; by the second
+ * request, they are on the drive. */
 enum { DROP_BEHIND = 4 };
 
 struct slc_output_ring {

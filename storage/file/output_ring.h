@@ -1,12 +1,11 @@
 /* Writes a file that may be larger than memory: many threads fill a bounded ring of buffers while
- * one thread writes full buffers.
- * The file is divided into buffers of equal size; the ring has memory for the buffers in a window,
- * which moves over the file from start to end. Threads copy bytes into buffers inside the window,
- * and wait if their bytes are after the window. The ring's own thread writes the first buffer of
- * the window once it is completely filled, with direct I/O if supported, and advances the window.
- * The bytes on disk therefore depend on offsets alone, not on which thread filled them or when. The
- * file is PATH.tmp until it is complete, synced and published. create -> fill, by any threads ->
- * finish -> publish -> destroy */
+ * one thread writes full buffers. The file is divided into buffers of equal size; the ring has
+ * memory for the buffers in a window, which moves over the file from start to end. Threads copy
+ * bytes into buffers inside the window, and wait if their bytes are after the window. The ring's
+ * own thread writes the first buffer of the window once it is completely filled, with direct I/O if
+ * supported, and advances the window. The bytes on disk therefore depend on offsets alone, not on
+ * which thread filled them or when. The file is PATH.tmp until it is complete, synced and
+ * published. Order of calls: create, fill (by any threads), finish, publish, destroy. */
 #ifndef SLC_STORAGE_OUTPUT_RING_H
 #define SLC_STORAGE_OUTPUT_RING_H
 

@@ -28,7 +28,7 @@ enum {
     AT_COUNT = 56,
     AT_ORDINAL = 60, /* zero in a list */
     AT_FOLDERS = 64,
-    OWNER_BYTES = 24, /* of the owner, before the hash */
+    OWNER_BYTES = 24, /* bytes of the owner, which precedes the hash */
     HASH_BYTES = 8,   /* the last bytes are the hash of all bytes before them */
     TAIL_BYTES = OWNER_BYTES + HASH_BYTES,
     MAGIC_BYTES = 8,

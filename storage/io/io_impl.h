@@ -40,7 +40,7 @@ struct slc_io_source {
 };
 
 struct slc_io {
-    /* Changes while other threads call slc_io_check and slc_io_release if pread takes over. */
+    /* Changes if pread takes over, while other threads call slc_io_check and slc_io_release. */
     const struct slc_io_ops *_Atomic ops;
     enum slc_io_kind kind;
     bool may_use_pread; /* pread replaces io_uring if the kernel refuses reads later */

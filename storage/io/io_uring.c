@@ -117,8 +117,8 @@ uring_submit(struct slc_io *io, struct slc_io_request *request, struct slc_error
     return SLC_OK;
 }
 
-/* Sends queued submissions and waits for one completion. Returns 0 or a negated errno; then no read
- * is in flight. */
+/* Sends queued submissions and waits for one completion. Returns 0 or a negated errno. After an
+ * error, no read is in flight. */
 static int next_completion(struct uring_backend *uring, struct io_uring_cqe **cqe)
 {
     for (unsigned refusals = 0; io_uring_peek_cqe(&uring->ring, cqe) != 0; refusals++) {

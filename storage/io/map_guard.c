@@ -62,9 +62,9 @@ static void run_previous_handler(int number, siginfo_t *info, void *context)
 }
 
 /* Replaces an unreadable page with zeros. Other threads may read the page at the same time and may
- * see the old or the new page. ThreadSanitizer would report the mmap call as a racing write, so the
- * system call is made directly; POSIX does not list mmap among the functions allowed in signal
- * handlers either. */
+ * see the old or the new page. The system call is made directly: ThreadSanitizer would report a
+ * call of mmap as a racing write, and POSIX does not list mmap among the functions allowed in
+ * signal handlers. */
 static bool replace_page(void *page)
 {
     const long address = syscall(SYS_mmap, page, page_bytes, PROT_READ,

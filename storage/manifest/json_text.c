@@ -121,7 +121,7 @@ json_t *slc_json_string(const char *text)
     return string;
 }
 
-enum { MEMBER_BYTES = 64 }; /* of the name of a member, with "_bytes" */
+enum { MEMBER_BYTES = 64 }; /* bytes of the name of a member with the suffix "_bytes" */
 
 static bool is_utf8(const char *text)
 {

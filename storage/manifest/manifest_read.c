@@ -144,7 +144,7 @@ static void parse_dims(struct parser *parser, const json_t *root, struct slc_man
 }
 
 /* True if a file may have this name: it stays within the folder and is printable, and it is the
- * usual name `own` of this file, or no name that a command gives to another file. A command could
+ * usual name `own` of this file, or a name that no command gives to another file. A command could
  * otherwise overwrite or remove the file. */
 static bool is_possible_name(const char *name, const char *own)
 {

@@ -94,7 +94,7 @@ static enum slc_status check_results(const struct slc_files *files,
                                        "it is a file of the results of a run: name another output");
 }
 
-/* Checks `folder` and its parents; frees it. */
+/* Checks `folder` and its parents; frees `folder`. */
 static enum slc_status check_parents(const struct slc_files *files,
                                      char *folder,
                                      const char *path,

@@ -1,5 +1,5 @@
-/* Refuses output paths inside stores, which hold only their own files, and over files of runs and
- * foreign files. */
+/* Refuses output paths that are inside stores, which hold only their own files, or that would
+ * overwrite files of runs or foreign files. */
 #ifndef SLC_STORAGE_PATH_GUARD_H
 #define SLC_STORAGE_PATH_GUARD_H
 

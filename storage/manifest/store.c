@@ -261,7 +261,7 @@ static enum slc_status hold_once(const struct slc_files *files,
     if (status == SLC_OK) {
         status = slc_manifest_read(slc_held_folder_files(*held), path, manifest, err);
     } else if (status == SLC_ERR_IO) {
-        /* Its messages for a path that is not a store are better. */
+        /* slc_manifest_read has better messages for a path that is not a store. */
         status = slc_manifest_read(files, path, manifest, err);
         status = status == SLC_OK ? slc_error_pass(err, &unopened) : status;
     } else {

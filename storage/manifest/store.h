@@ -186,9 +186,9 @@ enum slc_status slc_store_open_listed(const struct slc_files *files,
 /* Opens the manifest and the `blco` layout and checks them against each other. If the store is
  * replaced or its layouts change meanwhile, opens it again. Before reading the index, rejects an
  * index that needs more than `memory_bytes` (SLC_ERR_BUDGET). If `files` is the table of an open
- * store at `path`, opens the files of that store, which must be closed later. Ownership: release
- * with slc_store_close, which accepts an all-zero struct. Errors: those of slc_manifest_read and
- * slc_store_open_listed. */
+ * store at `path`, opens the files of that store, which must be closed after the new one.
+ * Ownership: release with slc_store_close, which accepts an all-zero struct. Errors: those of
+ * slc_manifest_read and slc_store_open_listed. */
 enum slc_status slc_store_open_within(const struct slc_files *files,
                                       const char *path,
                                       uint64_t memory_bytes,

@@ -160,7 +160,7 @@ enum slc_status slc_run_store_find(const struct slc_files *files,
 {
     struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
     enum slc_status status = slc_check_memory(manifest != NULL, err, "for a manifest");
-    struct slc_error first = SLC_ERROR_INIT; /* of a place where there is something, if possible */
+    struct slc_error first = SLC_ERROR_INIT; /* preferably of a place where something exists */
     bool found = false;
 
     *ret_path = NULL;

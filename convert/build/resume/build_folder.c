@@ -61,7 +61,7 @@ static bool is_one_of(const char *name, const char *const *list, size_t count)
     return found;
 }
 
-/* Returns true if `name` consists of the prefix, a mode from 1, and one of the suffixes. */
+/* Returns true if `name` consists of the prefix, a mode number from 1, and one of the suffixes. */
 static bool
 is_numbered(const char *name, const char *prefix, const char *const *suffixes, size_t suffix_count)
 {

@@ -1,5 +1,6 @@
 /* Manages OUT.slc.part, the folder in which a store is built, and publishes it by renaming it to
- * OUT.slc. Until the rename, OUT.slc does not change. A failure leaves only a kept folder. */
+ * OUT.slc. Until the rename, OUT.slc does not change. After a failure, OUT.slc.part remains only if
+ * `keep` is set. */
 #ifndef SLC_CONVERT_BUILD_FOLDER_H
 #define SLC_CONVERT_BUILD_FOLDER_H
 

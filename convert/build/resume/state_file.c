@@ -16,7 +16,7 @@ enum {
     HEAD_HASH = 8,
     HEAD_COUNT = 16,
     HEAD_BYTES = 24,
-    /* Most bytes of a state: several times the bytes that the most buckets and modes need. */
+    /* Most bytes of a state: several times the size of one with the most buckets and modes. */
     STATE_BYTES_MAX = 64 << 20
 };
 

@@ -23,7 +23,7 @@ struct slc_state {
     size_t count;
     size_t capacity;
     size_t at; /* position of the next field to be read */
-    bool bad;  /* out of memory for a field, or a field read was missing or out of range */
+    bool bad;  /* no memory for a field, or a field to be read is missing or too large */
 };
 
 void slc_state_put(struct slc_state *state, uint64_t value);

@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-/* `rows`: count x order coordinates from `stretches` contiguous stretches of the input, as in
- * slc_builder_sample. `entries_expected`: number of entries in the whole input, 0 if unknown.
+/* Sets *run. `rows`: count x order coordinates from `stretches` contiguous stretches of the input,
+ * as in slc_builder_sample. `entries_expected`: number of entries in the whole input, 0 if unknown.
  * `counts` is scratch: it must be empty, and the caller must reset it afterwards. Errors:
  * SLC_ERR_MEMORY. */
 enum slc_status slc_fiber_guess(struct slc_fiber_counts *counts,

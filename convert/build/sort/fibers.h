@@ -96,8 +96,8 @@ static inline bool slc_fiber_pieces_gain(uint64_t nnz, uint64_t pieces)
     return nnz / 7 >= pieces / 4;
 }
 
-/* Writes the counts to a state; the second function reads them into empty counts. Sets state->bad
- * on failure. */
+/* Writes the counts to a state, from which slc_fiber_counts_load reads them into empty counts. Both
+ * set state->bad on failure. */
 void slc_fiber_counts_save(const struct slc_fiber_counts *counts, struct slc_state *state);
 void slc_fiber_counts_load(struct slc_fiber_counts *counts, struct slc_state *state);
 

@@ -56,8 +56,8 @@ struct slc_key_frames {
 /* Returns the range of keys first .. last. */
 struct slc_key_range slc_key_range_of(slc_u128 first, slc_u128 last);
 
-/* Starts without frames. Ownership: release with slc_key_frames_destroy, which accepts an all-zero
- * struct. */
+/* Initializes an empty list of frames. Ownership: release with slc_key_frames_destroy, which
+ * accepts an all-zero struct. */
 void slc_key_frames_init(struct slc_key_frames *frames,
                          unsigned order,
                          const struct slc_splitters *splitters,

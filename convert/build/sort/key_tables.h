@@ -1,6 +1,6 @@
-/* Forms many keys at once from columns of coordinates, with the x86 instruction pdep if it is fast.
- * Otherwise it uses tables, which are fast on every machine. One table per byte of a mode's indices
- * holds the key bits of each byte value. A key then costs one load and one OR per byte.
+/* Forms many keys at once from columns of coordinates, with the x86 instruction pdep if that is
+ * fast, otherwise with tables, which are fast on every machine. One table per byte of a mode's
+ * indices holds the key bits of each byte value. A key then costs one load and one OR per byte.
  *
  * Memory: 2 KiB (4 KiB for keys above 64 bits) per index byte of each mode, at most 128 KiB. */
 #ifndef SLC_CONVERT_KEY_TABLES_H

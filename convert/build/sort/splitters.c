@@ -144,8 +144,8 @@ at_most(const struct slc_splitter_keys *keys, uint32_t at, uint64_t lo, uint64_t
 
 /* Counts, for each of `count` keys, the splitters that are less than or equal to the key. A table
  * of cells provides the start of each search. Then all searches perform the same steps in parallel,
- * so no branch depends on a key and loads overlap. Searches for one key at a time would wait for
- * every load and mispredict every other branch; they needed a quarter of the time of a
+ * so no branch depends on a key and loads overlap. A search for one key at a time waits for every
+ * load and mispredicts every other branch; such searches took a quarter of the time of a
  * conversion. */
 static inline void upper_keys(const struct slc_splitter_keys *keys,
                               const uint64_t *lo,

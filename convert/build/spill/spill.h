@@ -36,13 +36,13 @@ struct slc_spill_extent {
     uint32_t segments;
     uint32_t segment_bytes;
     uint32_t chunk_bytes; /* size of the largest chunk */
-    uint64_t file_bytes;  /* written, without holes */
+    uint64_t file_bytes;  /* bytes written, without holes */
     uint64_t end_bytes;   /* end of the file */
 };
 
 struct slc_spill_options {
     const struct slc_files *files;  /* not NULL */
-    const char *path;               /* the spill file; must not exist unless kept. Copied */
+    const char *path;               /* the spill file, copied; must not exist without `keep` */
     uint64_t max_bytes;             /* most bytes written to the file; 0: no limit */
     uint32_t segment_bytes;         /* at least the size of the largest chunk; whole pages */
     uint32_t segment_count;         /* segments in memory; at least SLC_SPILL_SEGMENTS_MIN */

@@ -17,7 +17,7 @@ struct ArrowArrayStream;
 struct slc_arrow;
 
 /* Reads the schema of a stream. `name` is the name of the table in messages, borrowed. Ownership:
- * release with slc_arrow_close. The stream is the caller's, and must not be used until then.
+ * release with slc_arrow_close. The stream stays the caller's, who must not use it until then.
  * Errors: SLC_ERR_USAGE for a released stream, SLC_ERR_INPUT for a faulty schema or an error of the
  * producer, with its message; SLC_ERR_MEMORY. */
 enum slc_status slc_arrow_open(struct ArrowArrayStream *stream,
@@ -41,8 +41,8 @@ enum slc_status slc_arrow_all_columns(const struct slc_arrow *arrow,
 /* Returns the feed of the table, for one use; borrowed. Its faults are SLC_ERR_INPUT: for a column
  * of a type that is not supported, for a malformed batch, and for an error of the producer.
  *
- * Memory: the batches of the producer, of which at most one more than the number of threads are
- * held at a time; 1 KiB per batch. */
+ * Memory: the batches of the producer, at most one more than the number of threads at a time, and 1
+ * KiB per batch. */
 const struct slc_csv_feed *slc_arrow_feed(struct slc_arrow *arrow);
 
 #endif

@@ -18,7 +18,7 @@ enum {
     FAULT = -2
 };
 
-/* Times beyond this many seconds from 1970 are faults: years have up to 9 digits. */
+/* Times beyond this many seconds from 1970 are faults, so that years have up to 9 digits. */
 static const int64_t seconds_max = INT64_C(1) << 54;
 
 enum slc_arrow_form slc_arrow_form_of(const struct slc_arrow_column *column, bool times)
@@ -152,7 +152,7 @@ static bool split(struct slc_arrow_cells *cells, int64_t units, struct moment *m
 {
     const int32_t scale = cells->column->type.scale;
     const int64_t each = (int64_t)slc_powers_of_ten[scale];
-    /* Divisions by constants are several times as fast. */
+    /* Divisions by constants are several times as fast as by a variable. */
     int64_t seconds = scale == 6   ? units / 1000000
                       : scale == 9 ? units / 1000000000
                       : scale == 3 ? units / 1000
@@ -320,7 +320,7 @@ static int64_t write_value(const struct slc_arrow_type *type, const uint8_t *at,
     return sizeof value;
 }
 
-/* Finds the bytes of a string. Returns false and records the fault if it has none. */
+/* Finds the bytes of a string. Returns false and records the fault if its offsets are invalid. */
 static bool find_string(const struct slc_arrow_type *type,
                         const struct slc_arrow_vector *vector,
                         int64_t at,
@@ -391,7 +391,7 @@ static int64_t write_string(const struct slc_arrow_type *type,
     if ((size_t)bytes > space) {
         return FULL;
     }
-    if (bytes >= 4 && bytes <= 16) { /* without a call: two parts, which may overlap */
+    if (bytes >= 4 && bytes <= 16) { /* copy two parts, which may overlap, without a call */
         const size_t part = bytes < 8 ? 4 : 8;
 
         memcpy(to, text, part == 4 ? 4 : 8);

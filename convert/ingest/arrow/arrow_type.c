@@ -49,7 +49,7 @@ static const struct {
     {"arrow.bool8", "a boolean of 8 bits: cast it to bool"},
 };
 
-/* Parses an integer that ends before one of the characters `ends`, of which $ is the end of the
+/* Parses an integer that ends before one of the characters `ends`, where $ means the end of the
  * text. Returns the position after it; NULL for other text. */
 static const char *parse_number(const char *at, const char *ends, long *number)
 {

@@ -119,8 +119,8 @@ static bool parse_change(const char **at, struct change *change)
     return sound;
 }
 
-/* Parses the rule after the last change, such as CET-1CEST,M3.5.0,M10.5.0/3. Offsets in it are west
- * of UTC. An empty rule is valid: the last offset then applies. */
+/* Parses the rule after the last change, such as CET-1CEST,M3.5.0,M10.5.0/3. Offsets in a rule are
+ * positive west of UTC. An empty rule is valid: the last offset then applies. */
 static bool parse_rule(const char *at, struct slc_arrow_zone *zone)
 {
     if (*at == '\0') {

@@ -18,7 +18,7 @@ enum slc_status slc_arrow_zone_open(const char *name,
                                     struct slc_error *err) SLC_NODISCARD;
 void slc_arrow_zone_close(struct slc_arrow_zone *zone);
 
-/* Does the same for the content of a zone file. */
+/* Like slc_arrow_zone_open, but reads the content of a zone file from memory. */
 enum slc_status slc_arrow_zone_parse(const void *data,
                                      size_t bytes,
                                      struct slc_arrow_zone **zone,

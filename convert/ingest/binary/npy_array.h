@@ -56,9 +56,9 @@ enum slc_status slc_npy_pair(const struct slc_bytes_view *coords,
                              struct slc_binary *binary,
                              struct slc_error *err) SLC_NODISCARD;
 
-/* Lays out the elements of a .npy file as a dense tensor. Unless the dialect is
- * SLC_DIALECT_NPY_DENSE, vectors, and matrices of integers, are errors that ask for it, because
- * they may be values or coordinates. Errors: SLC_ERR_INPUT, SLC_ERR_UNSUPPORTED. */
+/* Lays out the elements of a .npy file as a dense tensor. For other dialects than
+ * SLC_DIALECT_NPY_DENSE, a vector or a matrix of integers is an error, because it may be values or
+ * coordinates; the message asks for that dialect. Errors: SLC_ERR_INPUT, SLC_ERR_UNSUPPORTED. */
 enum slc_status slc_npy_dense(const struct slc_bytes_view *elements,
                               struct slc_binary *binary,
                               struct slc_error *err) SLC_NODISCARD;
@@ -73,8 +73,8 @@ enum slc_status slc_npz_read(const struct slc_bytes_view *file,
                              struct slc_binary *binary,
                              struct slc_error *err) SLC_NODISCARD;
 
-/* A .zip file whose members libzip reads sequentially, through the library's own table of file
- * operations. Internal to zip_member.c and npz.c. */
+/* A .zip file whose members libzip reads sequentially, through struct slc_files. Internal to
+ * zip_member.c and npz.c. */
 struct slc_zip;
 
 /* Opens a .zip file. Ownership: release with slc_zip_close, which accepts NULL. Errors:

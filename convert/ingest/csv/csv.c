@@ -312,9 +312,9 @@ static void add_old_bins(struct opening *opening)
     }
 }
 
-/* Warns about times that are probably not seconds since 1970: all times on the first days of 1970
- * are often prices or counts, and 19000101 to 21001231, read as seconds, are from August to
- * September 1970. */
+/* Warns about times that are probably not seconds since 1970. Numbers that are all in the first
+ * days of 1970 are often prices or counts. Dates such as 20230401, read as seconds, are in August
+ * or September 1970. */
 static void
 check_days(const struct slc_csv_spec *spec, unsigned m, const struct slc_time_range *days)
 {
@@ -329,7 +329,7 @@ check_days(const struct slc_csv_spec *spec, unsigned m, const struct slc_time_ra
     for (unsigned n = 0; n < m; n++) {
         if (spec->items[n].rule == SLC_CSV_TIME &&
             strcmp(spec->items[n].column, item->column) == 0) {
-            return; /* warned before */
+            return; /* already warned */
         }
     }
     (void)slc_time_name(SLC_TIME_DATE, days->first, first);

@@ -26,7 +26,7 @@ struct slc_csv_request {
     const struct slc_csv_spec *spec;
     const struct slc_csv_old *old; /* NULL if this is not an append */
     struct slc_input *input;
-    const struct slc_csv_feed *feed; /* source of the rows if they are not text; then no input */
+    const struct slc_csv_feed *feed; /* source of rows that are not text; `input` is then NULL */
     const char *name;                /* name of the table of a feed, for messages */
     struct slc_spool_options spool;
     void *buffer; /* buffer for the text */

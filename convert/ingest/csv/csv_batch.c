@@ -34,7 +34,7 @@ struct span { /* text of a field */
 };
 
 /* A column of a batch. It copies members of other structs, because the compiler would otherwise
- * load them again after each store in a loop. */
+ * load them again after each write in a loop. */
 struct column {
     const char *text;
     const uint32_t *starts;

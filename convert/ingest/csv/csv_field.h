@@ -7,7 +7,7 @@
 #include "convert/number/decimal.h"
 #include "convert/number/number.h"
 
-/* Slow versions of the functions below, which accept every valid text. */
+/* Slow versions of the functions below; they accept every valid text. */
 bool slc_csv_value_long(const char *text, size_t bytes, double *value);
 bool slc_csv_decimal_floor_long(const char *text, size_t bytes, int power, slc_i128 *units);
 bool slc_csv_integer_long(const char *text, size_t bytes, uint64_t *index);

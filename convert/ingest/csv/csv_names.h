@@ -1,7 +1,7 @@
 /* Dictionary of a column, which numbers strings in the order of their first appearance. An unnamed
- * temporary file holds all strings. Memory holds a hash table, of whose slots (16 bytes each) at
- * most 3/4 are used, and as many of the first strings as fit. A dictionary may be larger than
- * memory: a string that is not in memory is compared with its copy in the file.
+ * temporary file holds all strings. Memory holds a hash table (slots of 16 bytes, at most 3/4 of
+ * them used) and as many of the first strings as fit. A dictionary may be larger than memory: a
+ * string that is not in memory is compared with its copy in the file.
  *
  * Numbers depend only on the order of the input, not on memory or threads. One thread at a time
  * adds strings, in input order, while other threads look up existing strings. Look-ups need not
@@ -87,10 +87,10 @@ struct slc_dictionary_key {
     uint32_t at, bytes;
 };
 
-/* Looks up the numbers of strings. The number of a string that is not in the dictionary becomes
- * UINT64_MAX; so may that of a string that is being added or was just added. Threads: any number,
- * also during slc_dictionary_find. Cost: 10 to 20 ns per string if the dictionary is in the cache;
- * otherwise adjacent look-ups overlap their memory latency. */
+/* Looks up the numbers of strings. A string that is not in the dictionary gets UINT64_MAX; a string
+ * that is being added or was just added may get it, too. Threads: any number, also during
+ * slc_dictionary_find. Cost: 10 to 20 ns per string if the dictionary is in the cache; otherwise
+ * adjacent look-ups overlap their memory latency. */
 void slc_dictionary_look_up(struct slc_dictionary *dictionary,
                             const char *text,
                             const struct slc_dictionary_key *keys,
@@ -112,9 +112,9 @@ void slc_dictionary_expect(const struct slc_dictionary *dictionary,
 enum slc_status slc_dictionary_finish(struct slc_dictionary *dictionary,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Does the same, and sorts the strings from number `first` on in the order of csv_order.h. Strings
- * then have labels, which are their positions in this order; earlier strings have their numbers as
- * labels. Memory: at most that of the hash table while it grows. Errors: SLC_ERR_BUDGET;
+/* Like slc_dictionary_finish, but also sorts the strings from number `first` on (csv_order.h).
+ * Strings then have labels, which are their positions in this order; earlier strings have their
+ * numbers as labels. Memory: at most that of the hash table while it grows. Errors: SLC_ERR_BUDGET;
  * SLC_ERR_UNSUPPORTED for 2^32 strings or more; SLC_ERR_IO. Cost: O(n log n) comparisons. */
 enum slc_status slc_dictionary_finish_sorted(struct slc_dictionary *dictionary,
                                              uint64_t first,

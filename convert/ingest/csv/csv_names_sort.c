@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 
-enum { SHORT_RECORD_BYTES = 256 /* the first read of a record; most are shorter */ };
+enum { SHORT_RECORD_BYTES = 256 /* first bytes read of a record; most records are shorter */ };
 
 /* A string that is sorted, in words of 32 bits, so that it has 20 bytes. */
 struct sort_item {

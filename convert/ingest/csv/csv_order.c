@@ -102,7 +102,7 @@ uint64_t slc_csv_order_prefix(const char *text, size_t bytes)
 
         prefix = prefix << 8 | (i < bytes ? (digit ? '0' : (unsigned char)text[i]) : 0);
         if (digit) {
-            bytes = 0; /* digits compare as a whole number: '0' is in their place */
+            bytes = 0; /* digits compare as a whole number, so '0' replaces them */
         }
     }
     return top | prefix << 7;

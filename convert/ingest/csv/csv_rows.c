@@ -179,8 +179,8 @@ static void look_up(struct slc_csv_part *part, unsigned m, struct slc_csv_field 
     }
 }
 
-/* Checks for missing fields. If the record has one, sets *skip or makes the field empty, or fails
- * if it is an error. */
+/* Checks for missing fields. If the record has one, sets *skip, makes the field empty, or fails, as
+ * the specification requires. */
 static enum slc_status
 check_missing(const struct slc_csv_part *part, bool *skip, struct slc_error *err)
 {

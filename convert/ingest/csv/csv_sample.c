@@ -298,8 +298,8 @@ static enum slc_status number_strings(struct sampling *s, unsigned m, struct slc
     return SLC_OK;
 }
 
-/* Returns the maximum length of the names of bins: of the ten bins at both ends of the range, among
- * which the last digits of bounds take all values. */
+/* Returns the maximum length of the names of bins. For BIN and LOG, examines ten bins at each end
+ * of the range, because the last digit of their bounds varies. */
 static double bin_name_bytes(const struct slc_csv_item *item, int64_t lowest, int64_t highest)
 {
     char name[SLC_CSV_BIN_BYTES];

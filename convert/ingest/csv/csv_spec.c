@@ -138,7 +138,7 @@ static bool set_units(struct slc_csv_item *item,
 }
 
 /* Parses an item. Returns its end, which is a comma or the end of the text, or NULL if the item is
- * invalid; *sound is false if its numbers are. */
+ * invalid; *sound is false if its numbers are invalid. */
 static const char *read_item(const char *at, struct slc_csv_item *item, bool *sound)
 {
     struct slc_decimal width = {0, 0}, origin = {0, 0};
@@ -305,9 +305,9 @@ static double power_of(double base, int64_t power)
     return (double)product;
 }
 
-/* Returns base^power, which bins and their names have as a bound: 1.1^2 is 1.21, although pow
- * returns 1.2100000000000002, so powers are rounded to 12 digits. Powers of an integer that have
- * more digits, such as 2^40, are not rounded. */
+/* Returns base^power as a bound of a bin and of its name. Powers are rounded to 12 digits: 1.1^2 is
+ * 1.21, although pow returns 1.2100000000000002. Powers of an integer that have more digits, such
+ * as 2^40, are not rounded. */
 static double log_bound(double base, int64_t power)
 {
     const double exact = power_of(base, power);
@@ -330,7 +330,7 @@ static bool log_bin(double base, double value, int64_t *bin)
     }
     const double place = log(value) / log(base);
     *bin = (int64_t)floor(place);
-    /* The logarithm and the bounds are rounded: near a bound, compare with it. */
+    /* The logarithm and the bounds are rounded: if the value is near a bound, compare them. */
     if (fabs(place - nearbyint(place)) < 1e-3) {
         *bin = (int64_t)nearbyint(place);
         *bin -= value < log_bound(base, *bin);
@@ -350,7 +350,7 @@ bool slc_csv_bin(const struct slc_csv_item *item, const char *text, size_t bytes
         return false;
     }
     units -= item->origin;
-    /* A division of 64 bits is several times as fast. */
+    /* A division of 64 bits is several times as fast as one of 128 bits. */
     const slc_i128 quotient = units == (int64_t)units && item->width == (int64_t)item->width
                                   ? (int64_t)units / (int64_t)item->width
                                   : units / item->width;

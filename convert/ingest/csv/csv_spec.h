@@ -65,7 +65,7 @@ enum slc_status slc_csv_spec_set_null(struct slc_csv_spec *spec,
                                       const char *words,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Returns true if the text of a field, without its quotes, is one of these words. */
+/* Returns true if the text of a field, without its quotes, is a word that is read as empty. */
 static inline bool slc_csv_is_null(const struct slc_csv_spec *spec, const char *text, size_t bytes)
 {
     for (unsigned i = 0; i < spec->null_count; i++) {
@@ -103,8 +103,8 @@ enum slc_status slc_csv_spec_set(struct slc_csv_spec *spec,
 /* Returns a hash of a specification. */
 uint64_t slc_csv_spec_hash(const struct slc_csv_spec *spec);
 
-/* Computes the bin number of the number that a field contains, without its quotes. Returns false if
- * there is no number, or if it has no bin (2^52 or more bins from 0, or below DBL_MIN for LOG). */
+/* Computes the bin of the number in `text`, a field without its quotes. Returns false if there is
+ * no number, or if it has no bin (2^52 or more bins from 0, or below DBL_MIN for LOG). */
 bool slc_csv_bin(const struct slc_csv_item *item, const char *text, size_t bytes, int64_t *bin);
 
 /* Writes the name of a bin of BIN or LOG: its exact bounds, such as "[10, 15)". Different bins have

@@ -4,10 +4,10 @@
 
 #include "convert/ingest/input/input.h"
 
-/* Checks that an input may be text. Call this function before any read. With `json`, JSON is an
- * error too; names of indices may be JSON. Errors: SLC_ERR_INPUT if the first bytes identify
- * another format (Parquet, Arrow, HDF5, ZIP, NumPy, UTF-16 and others); the message names the
- * format and a way to read such a file. */
+/* Checks that an input may be text. Call this function before any read. If `json` is true, JSON is
+ * an error, too. Errors: SLC_ERR_INPUT if the first bytes identify another format (Parquet, Arrow,
+ * HDF5, ZIP, NumPy, UTF-16 and others); the message names the format and a way to read such a
+ * file. */
 enum slc_status
 slc_input_check_text(struct slc_input *input, bool json, struct slc_error *err) SLC_NODISCARD;
 

@@ -55,7 +55,7 @@ static enum slc_status look_at(struct slc_name_maps *maps, unsigned mode, struct
     uint64_t numbers[4] = {maps->identity, mode, 0, 0};
     struct slc_file_stat stat;
 
-    /* A pipe would be empty, or its end would be waited for, when the names are read. */
+    /* Maps are opened more than once; a pipe would then be empty, or reading it would not end. */
     if (maps->files->stat_path(maps->files->self, maps->path[mode], &stat) >= 0 &&
         stat.kind == 'o') {
         return slc_fail_file(err, SLC_ERR_INPUT, maps->path[mode],
