@@ -188,7 +188,7 @@ enum slc_status slc_sort_complete_value(const struct slc_sort_plan *plan,
         *value = (double)(float)*value;
     }
     *keep = plan->keep_zeros || *value != 0;
-    *value = *value == 0 ? 0 : *value; /* not -0 */
+    *value = *value == 0 ? 0 : *value; /* turns -0 into +0 */
     counts->explicit_zeros += !*keep;
     return SLC_OK;
 }

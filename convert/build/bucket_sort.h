@@ -28,7 +28,7 @@
 
 struct slc_bucket {
     struct slc_chain chain;
-    uint64_t area_bytes; /* slc_bucket_area_bytes */
+    uint64_t area_bytes; /* as slc_bucket_area_bytes returns */
     bool lower_shared;   /* the previous bucket may end with the first coordinate of this bucket */
     bool upper_shared;   /* the next bucket may begin with the last coordinate of this bucket */
     uint32_t completes;  /* pushed buckets that are complete with this bucket; 0: unknown */
@@ -40,7 +40,7 @@ struct slc_bucket {
 /* Settings of the sort that are the same for all buckets of a tensor. */
 struct slc_sort_plan {
     struct slc_spill *spill;
-    struct slc_recoder *recoders; /* one per key frame; convert keys to `layout` */
+    struct slc_recoder *recoders; /* one per key frame; they convert keys to `layout` */
     uint32_t frame_count;
     bool resumed; /* chunks may come from another run: keys are checked against the bounds of their
                      bucket */
@@ -50,7 +50,7 @@ struct slc_sort_plan {
     enum slc_duplicates duplicates;
     enum slc_value_choice value;
     bool keep_zeros;
-    const struct slc_transforms *transforms; /* applied to combined values; NULL: none. Borrowed */
+    const struct slc_transforms *transforms; /* applied to combined values; borrowed; NULL: none */
     const struct slc_stop *stop;             /* checked between chunks while loading; may be NULL */
 };
 

@@ -107,7 +107,7 @@ enum slc_status slc_build_keys(struct slc_builder *builder,
     }
     SLC_THEN(status, check_ranges(builder, base, dims, err));
     if (plan->index_base != builder->options.assumed_base) {
-        /* slc_build_fibers_choose may need the memory to count again */
+        /* Free this memory: slc_build_fibers_choose may need as much to count again. */
         slc_buffer_destroy(&builder->scatter_memory);
     }
     SLC_THEN(status, slc_build_fibers_choose(builder, base, &report->fibers, err));

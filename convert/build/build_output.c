@@ -26,7 +26,7 @@ struct slc_output {
 
     /* Stages; stage number `stage` is being filled. */
     struct slc_buffer stage_memory;
-    uint32_t *stage_borrowed; /* per stage: its tiles that are not in the file yet, 0 or 1 */
+    uint32_t *stage_borrowed; /* per stage: number of its tiles not yet in the file, 0 or 1 */
     unsigned stage;
     uint32_t stage_nnz;
 

@@ -22,7 +22,7 @@ struct area {
     uint64_t ordinal; /* ordinal of its bucket */
     struct slc_bucket bucket;
     struct slc_sorted sorted;
-    uint32_t borrowed; /* tiles that are not in the file yet */
+    uint32_t borrowed; /* number of its tiles that are not in the file yet */
     struct slc_error err;
 };
 

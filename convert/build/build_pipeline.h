@@ -18,16 +18,16 @@ struct slc_build_queue;
 struct slc_pipeline_options {
     const struct slc_sort_plan *plan;
     unsigned workers; /* number of workers and of areas */
-    void *areas;      /* workers * area_bytes */
+    void *areas;      /* workers * area_bytes bytes */
     uint64_t area_bytes;
     uint8_t *const *chunk_data; /* SLC_BUILD_FETCH_BYTES per worker */
     uint8_t *ahead_memory;      /* ahead_buffers * ahead_bytes, page-aligned */
-    uint32_t ahead_buffers;     /* 0: no reading ahead */
+    uint32_t ahead_buffers;     /* 0: chunks are not read ahead */
     uint32_t ahead_bytes;
     struct slc_tiles *tiles;
     struct slc_output *output;
     struct slc_build_queue *queue;
-    const struct slc_builder_options *builder; /* for its progress callback */
+    const struct slc_builder_options *builder; /* has the progress callback */
     uint64_t entries;                          /* total passed to the progress callback */
 };
 

@@ -35,7 +35,7 @@ struct split {
     const struct slc_bucket *buckets;
     uint32_t bucket_count;
     uint64_t entries;
-    uint64_t entries_left; /* not yet scattered */
+    uint64_t entries_left; /* entries that are not yet scattered */
 
     uint32_t splitter_count;
     struct place *splitters;

@@ -20,7 +20,7 @@ struct listed_tile {
 
 struct slc_tiles {
     struct slc_writer *writer;
-    const uint64_t *dims; /* NULL: keys are in range */
+    const uint64_t *dims; /* NULL: keys are known to be in range */
     unsigned order;
     unsigned workers;
     struct slc_encoder **encoders;

@@ -43,7 +43,7 @@ struct slc_builder_options {
     enum slc_duplicates duplicates;
     bool keep_zeros;                  /* store values of 0 instead of dropping them */
     struct slc_transforms transforms; /* applied to values after duplicates are combined */
-    uint64_t block_bytes;             /* 0: default */
+    uint64_t block_bytes;             /* target size of a block; 0: default */
     uint64_t memory_bytes;            /* limit of all memory that the builder maps */
     unsigned layout_count; /* additional layouts, built before the store is renamed to OUT.slc */
     /* a layout that does not fit in memory is skipped */
@@ -64,7 +64,7 @@ struct slc_builder_options {
     bool resumable;
     /* Like `resumable`, but without commits: a later build can reuse only a complete store. */
     bool completable;
-    bool note_complete; /* with `completable`: record completion even of a short build */
+    bool note_complete; /* with `completable`: also record that a short build is complete */
     struct slc_build_identity identity;
     bool restart;          /* removes the state of an earlier run instead of resuming */
     double commit_seconds; /* time between commits; 0: chosen from their cost */
@@ -129,9 +129,9 @@ struct slc_fiber_report {
 
 struct slc_builder_report {
     uint64_t entries;        /* pushed entries */
-    uint64_t duplicates;     /* merged into an earlier entry */
-    uint64_t explicit_zeros; /* dropped: the value, or the sum of duplicates, is zero */
-    uint64_t rounded_values; /* changed by SLC_VALUE_F32 */
+    uint64_t duplicates;     /* entries merged into an earlier entry */
+    uint64_t explicit_zeros; /* entries dropped because their value or sum is 0 */
+    uint64_t rounded_values; /* values changed by rounding to SLC_VALUE_F32 */
     uint64_t spill_bytes;    /* bytes written to the spill file, including those of splits */
     uint64_t buckets;
     uint64_t recursions;   /* splits of buckets (convert/build/build_split.h) */
@@ -143,7 +143,7 @@ struct slc_builder_report {
     bool resumed;                      /* the build resumed from an earlier run */
     uint64_t kept_nnz;                 /* nonzeros that the earlier run had already written */
     bool completed;                    /* the earlier run had written the whole store */
-    double commit_seconds;             /* spent on commits */
+    double commit_seconds;             /* time spent on commits */
     struct slc_writer_summary summary; /* summary of the final store */
     struct slc_fiber_report fibers;
     struct slc_relabel_report relabel;

@@ -34,7 +34,7 @@ struct slc_builder {
     /* State of resumable builds. folder.keep is set after the first commit. */
     bool completable; /* copy of the option: a complete store can be reused */
     bool resumed;
-    struct slc_state note; /* state that an earlier run committed, read up to the caller's fields */
+    struct slc_state note; /* state of an earlier run's commit, read up to the caller's fields */
     const struct slc_state *last_note; /* set by slc_builder_set_note */
     uint64_t start_ns;
     uint64_t commit_ns;         /* time of the last commit; initially start_ns */

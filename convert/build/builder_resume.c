@@ -238,7 +238,7 @@ load_splitters(struct slc_state *state, struct slc_builder *builder, struct slc_
         splitters->largest[n] = slc_state_get(state, UINT64_MAX);
     }
     if (numbers == 0) {
-        return SLC_OK; /* one bucket, which needs no splitters */
+        return SLC_OK; /* there is one bucket, which needs no splitters */
     }
     splitters->coords = slc_malloc(numbers * sizeof *splitters->coords);
     SLC_TRY(

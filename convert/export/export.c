@@ -366,7 +366,7 @@ static void fill_report(const struct export *export, struct slc_export_report *r
 {
     const struct slc_manifest *manifest = &export->store.manifest;
     const bool header = export->options->header;
-    const unsigned workers = export->lines > 0 ? export->workers : 0; /* without lines, no ranges */
+    const unsigned workers = export->lines > 0 ? export->workers : 0; /* else there are no ranges */
     bool zero = false;
 
     *report = (struct slc_export_report){.nnz = export->lines, .order = manifest->order};

@@ -16,8 +16,8 @@ struct slc_export_form {
     const char *ending; /* file ending that selects this form; NULL: no ending does */
     bool of_tensor, of_model;
     enum slc_model_form model;
-    bool text;                /* a tensor as FROSTT text */
-    enum slc_list_form lists; /* a tensor in a binary form */
+    bool text;                /* tensors are written as FROSTT text */
+    enum slc_list_form lists; /* tensors are written in this binary form */
 };
 
 /* Returns the form called `name`, in static memory. If `name` is NULL, the ending of the output

@@ -28,7 +28,7 @@ struct row_order {
     unsigned below[SLC_MAX_ORDER]; /* number of key bits below the bits of a mode */
     unsigned shift;                /* key >> shift is the bin */
     unsigned workers;
-    bool wide;         /* keys of more than 64 bits */
+    bool wide;         /* keys have more than 64 bits */
     uint64_t capacity; /* most nonzeros in memory at a time */
     struct slc_buffer bins;
     struct slc_buffer memory;

@@ -15,7 +15,7 @@
 struct slc_row_order_options {
     const struct slc_store *store;
     const struct slc_input_numbers *numbers; /* must already be read */
-    struct slc_list_output *output;          /* open */
+    struct slc_list_output *output;          /* must be open */
     uint64_t memory_bytes;                   /* budget of the process; 0: no limit */
     unsigned workers;
     const struct slc_stop *stop; /* stops with SLC_ERR_INTERRUPTED; may be NULL */

@@ -37,7 +37,7 @@ struct slc_build_sample {
 /* Trial encoding of a typical tile of the store, made from a sample of its entries. */
 struct slc_build_trial {
     uint32_t nnz;                  /* nonzeros in the sample; 0: the other fields are unknown */
-    double index_bits, value_bits; /* bits per nonzero of the store */
+    double index_bits, value_bits; /* bits of coordinates and of values, per nonzero */
     double key_bits;
     double closer; /* density of nonzeros in the store divided by the density in the sample */
     /* Number of tiles in the store, including tiles that end early because of the extent limit. */

@@ -42,7 +42,7 @@ struct classes {
 
 /* A model and its likelihood. */
 struct model {
-    double slope, mixture; /* a and u */
+    double slope, mixture; /* parameters a and u of the model */
     double likelihood;     /* logarithm of the likelihood */
 };
 

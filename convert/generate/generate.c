@@ -25,7 +25,7 @@ enum {
     SAMPLE_ENTRIES = 32768,
     TEXT_BYTES = 1 << 20,
     OVERHEAD_BYTES = 2 << 20,         /* pages of the program that are touched after planning */
-    WORKER_OVERHEAD_BYTES = 256 << 10 /* stack and allocator */
+    WORKER_OVERHEAD_BYTES = 256 << 10 /* stack and allocator of a worker */
 };
 
 struct generation {
@@ -41,7 +41,7 @@ struct generation {
     uint64_t (*slices)[SLC_MAX_ORDER];
     struct slc_text_output text;
     bool store;
-    struct slc_builder *builder; /* NULL: text */
+    struct slc_builder *builder; /* NULL: the output is text */
 };
 
 static uint64_t columns_bytes(const struct generation *g)

@@ -35,7 +35,7 @@ struct slc_generate_options {
     /* standard deviation of the noise, relative to the root mean square of the model's values */
     double noise;
     uint64_t seed;
-    enum slc_codec codec; /* from here to block_bytes: for stores only */
+    enum slc_codec codec; /* this member to block_bytes are used for stores only */
     enum slc_relabel relabel;
     enum slc_fibers fibers;
     struct slc_fiber_run run;
@@ -67,8 +67,8 @@ struct slc_generate_report {
 struct slc_generate_forecast {
     bool store;
     unsigned workers;
-    uint64_t fixed_bytes;               /* process, factors of the model, columns of entries */
-    uint64_t text_memory_bytes;         /* buffers, for text output */
+    uint64_t fixed_bytes;               /* memory of process, factors and columns of entries */
+    uint64_t text_memory_bytes;         /* memory of buffers, for text output */
     uint64_t push_bytes, sort_bytes;    /* memory of the builder, for store output */
     uint64_t spill_bytes, output_bytes; /* bytes on disk */
     double draw_seconds; /* wall-clock time to make the entries and to format text output */

@@ -27,7 +27,7 @@ struct slc_random_tensor {
     uint64_t sides[SLC_MAX_ORDER];
     uint64_t seed;
     enum slc_distribution distribution;
-    bool independent; /* uniform, but the product of mode sizes exceeds 2^128 */
+    bool independent; /* uniform, with mode sizes whose product exceeds 2^128 */
     struct slc_feistel linear;
     struct slc_feistel shuffles[SLC_MAX_ORDER];
     struct slc_zipf zipf[SLC_MAX_ORDER];

@@ -65,7 +65,7 @@ static enum slc_status set_dims(struct slc_conversion *c, struct slc_error *err)
     for (unsigned m = 0; m < header->order; m++) {
         c->job.lengths[m] = dims ? dims[m] : SLC_MAX_MODE_LENGTH;
     }
-    /* Check that keys fit in 128 bits before the whole input is read. */
+    /* Check, before the whole input is read, that keys fit in 128 bits. */
     return dims ? slc_conversion_locate_fault(
                       c, slc_key_layout_init(&keys, header->order, dims, err), err)
                 : SLC_OK;

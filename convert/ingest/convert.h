@@ -26,7 +26,7 @@ struct slc_convert_options {
     const char *output;           /* OUT.slc */
     enum slc_dialect dialect;     /* SLC_DIALECT_AUTO unless the user chooses */
     int index_base;               /* 0 or 1; -1 means automatic */
-    unsigned dims_order;          /* 0 means that mode sizes come from the header or the data */
+    unsigned dims_order;          /* number of `dims`; 0: sizes come from header or data */
     uint64_t dims[SLC_MAX_ORDER]; /* --dims: mode sizes; a larger coordinate is an error */
     enum slc_duplicates duplicates;
     bool keep_zeros;                  /* store values of 0; an append does what the store does */
@@ -90,9 +90,9 @@ struct slc_convert_report {
     unsigned workers; /* number of parser threads; below the requested number if memory is short */
     /* Times of several threads are summed. The times cover the processing of the bytes counted
      * above. */
-    double read_seconds;  /* the reading thread, including decompression */
+    double read_seconds;  /* time of the reading thread, including decompression */
     double parse_seconds; /* the parser threads */
-    /* the parser threads inside the builder, including writing to the spill file */
+    /* time of the parser threads in the builder, including writing to the spill file */
     double scatter_seconds;
     double text_seconds; /* wall-clock time until all text is parsed and in buckets */
     double total_seconds;

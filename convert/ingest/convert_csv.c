@@ -14,7 +14,7 @@
  * addition to that of the table. */
 static enum slc_status check_budget(struct slc_conversion *c, uint64_t fixed, struct slc_error *err)
 {
-    /* For names, and because the process may be a few pages larger in the next run. */
+    /* Reserve for names, and because the process may be a few pages larger in the next run. */
     const uint64_t spare = UINT64_C(1) << 20;
     const uint64_t least = UINT64_C(4) << 20;
 
@@ -84,7 +84,7 @@ enum slc_status slc_conversion_open_csv(struct slc_conversion *c, struct slc_err
 
     SLC_TRY(slc_conversion_request_csv(c, &request, &old, err));
     if (options->arrow != NULL && options->output != NULL && !options->append) {
-        /* A stream can be read only once. */
+        /* Check the output before a stream is read, because a stream can be read only once. */
         SLC_TRY(slc_build_folder_check(slc_files_or_system(options->files), options->output,
                                        options->overwrite, err));
     }

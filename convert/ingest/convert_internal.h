@@ -91,7 +91,7 @@ void slc_conversion_drop_table(struct slc_conversion *conversion);
 /* Rows sampled from positions spread over the input. The third piece holds their coordinates. */
 struct slc_conversion_sample {
     struct slc_text_rows rows;
-    struct slc_entries entries; /* the same rows */
+    struct slc_entries entries; /* the rows in the form in which they are pushed */
     uint32_t stretches;
     uint64_t text_bytes; /* bytes of the sampled rows */
     /* Bytes that are read twice; 0 if the sample is the beginning of the input. */

@@ -78,7 +78,7 @@ struct slc_parse_job {
     double parse_seconds;
     double scatter_seconds;
 
-    struct slc_parse_queue *queue; /* convert_parse.c */
+    struct slc_parse_queue *queue; /* defined in convert_parse.c */
     pthread_mutex_t *lock;         /* lock of the queue, `zero` and `at_length` */
 };
 

@@ -17,7 +17,7 @@ struct slc_relayout_options {
     uint64_t memory_bytes;         /* budget of the whole process */
     unsigned workers;
     uint64_t stripe_unit;        /* whole pages; 0: SLC_STRIPE_UNIT */
-    bool reads_only;             /* only make plans: do not lock, sync or change the store */
+    bool reads_only;             /* make plans only: do not lock, sync or change the store */
     bool locked;                 /* the caller has locked the store */
     const struct slc_stop *stop; /* may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */

@@ -156,7 +156,7 @@ enum slc_status slc_restripe_clean_list(const struct slc_files *files,
 struct leftover {
     char name[256];
     const char *suffix;
-    bool list; /* a list of stripes */
+    bool list; /* true for a list of stripes */
 };
 
 static int find_leftover(void *context, const char *name, char kind)

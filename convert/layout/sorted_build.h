@@ -88,7 +88,7 @@ struct slc_sorted_report {
     uint64_t gather_scans;
     double count_seconds, gather_seconds, sort_seconds;
     double emit_seconds;                  /* wall-clock time of encoding and writing */
-    double encode_seconds, write_seconds; /* the same work, summed over workers */
+    double encode_seconds, write_seconds; /* time for the same work, summed over workers */
     struct slc_writer_summary summary;
 };
 

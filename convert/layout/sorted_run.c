@@ -118,7 +118,7 @@ static struct slc_fiber_run choose_run(const struct choice *choice)
 
     assert(choice->info->order > 0);
     for (unsigned n = 0; n < choice->info->order; n++) {
-        /* If the partition is not counted as a mode, pieces of the sorted mode are unknown. */
+        /* Pieces of the sorted mode are known only if the partition is counted as a mode. */
         const bool known = choice->modes > choice->info->order || n != choice->scan->mode;
 
         pieces[n] = known ? slc_distinct_count(&counts->pieces[n]) : UINT64_MAX;

@@ -359,7 +359,7 @@ static enum slc_status estimate_store(const struct reshaping *r,
     for (uint32_t i = 0; i < job->sample->count && transforms->count > 0; i++) {
         const double changed = slc_transforms_apply(transforms, values[i]);
 
-        /* slc_reshape reports invalid values */
+        /* The forecast keeps an invalid value, which slc_reshape will report. */
         values[i] = isfinite(changed) ? changed : values[i];
     }
     SLC_THEN(status, slc_build_forecast(job, &f->built, err));

@@ -19,9 +19,9 @@ struct slc_reshape_options {
     const char *store;
     const char *output;
     const char *verb; /* "slice" or "permute": recorded as the dialect in the manifest */
-    /* an array of SLC_MAX_ORDER, one per mode of `store`; NULL: all indices */
+    /* array of SLC_MAX_ORDER elements, one per mode of `store`; NULL: all indices are kept */
     const struct slc_ranges *ranges;
-    bool from_zero; /* in messages, modes and indices start at 0 instead of 1 */
+    bool from_zero; /* numbers of modes and indices in messages start at 0, not 1 */
     /* Keep the numbers of the remaining indices instead of renumbering them. */
     bool keep_indices;
     unsigned mode_count;           /* 0: modes keep their order */

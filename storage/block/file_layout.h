@@ -113,7 +113,7 @@ struct slc_file_header {
     /* members about the largest block and about partitions come from the index */
     struct slc_layout_info info;
     uint64_t index_offset;
-    uint64_t index_bytes; /* size with padding */
+    uint64_t index_bytes; /* size of the index with padding */
     uint64_t index_hash;
 };
 

@@ -55,7 +55,7 @@ struct slc_journal {
     int fd;
     unsigned order;
     uint8_t head[HEAD_BYTES];
-    uint64_t found; /* whole records in the file when the journal was opened */
+    uint64_t found; /* number of whole records in the file when the journal was opened */
     uint64_t next;  /* ordinal of the record to be read or added next */
     uint64_t hash;  /* hash of the record before `next`, or of the head */
 

@@ -26,7 +26,7 @@ struct slc_reader {
     const struct slc_files *files;
     char *path;
     struct slc_file_header header;
-    struct slc_buffer index; /* as stored in the file, including padding */
+    struct slc_buffer index; /* the index as stored in the file, including padding */
     struct slc_partitions partitions;
 };
 

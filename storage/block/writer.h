@@ -28,7 +28,7 @@
 
 struct slc_writer_options {
     const struct slc_files *files; /* NULL means the operating system */
-    const char *path;              /* must not exist */
+    const char *path;              /* path of the file, which must not exist */
     enum slc_layout_kind layout;
     unsigned layout_mode; /* 0-based mode of sorted-n and fiber-n; 0 for blco */
     unsigned order;
@@ -39,7 +39,7 @@ struct slc_writer_options {
     const struct slc_fiber_run *content_run;
     enum slc_codec codec;
     uint64_t block_bytes; /* target size; 0 means SLC_DEFAULT_BLOCK_BYTES */
-    uint64_t sync_bytes;  /* with a journal: bytes between syncs; 0 means SLC_DEFAULT_SYNC_BYTES */
+    uint64_t sync_bytes;  /* with a journal: bytes between syncs; 0: SLC_DEFAULT_SYNC_BYTES */
     bool keep_journal;    /* slc_writer_finish keeps the synced journal for slc_writer_finished */
 };
 
@@ -71,7 +71,7 @@ enum slc_status slc_writer_open(const struct slc_writer_options *options,
 
 /* The part of an interrupted build that slc_writer_resume kept. */
 struct slc_writer_kept {
-    uint64_t partitions; /* complete partitions */
+    uint64_t partitions; /* number of complete partitions */
     uint64_t blocks;
     uint64_t nnz;
     uint64_t file_bytes; /* bytes up to the end of the last kept block */

@@ -21,7 +21,7 @@ struct slc_journal_record {
     uint64_t coordinate_bytes; /* bytes of coordinates in this block and all previous blocks */
     slc_u128 last_key;
     bool all_f32;                  /* this block and all previous blocks only have f32 values */
-    struct slc_value_stats values; /* of this block and all previous blocks */
+    struct slc_value_stats values; /* values of this block and all previous blocks */
     bool completes;                /* this is the last block of its partition */
     uint64_t hash;                 /* hash of this record; the next record repeats it */
 };
@@ -89,9 +89,9 @@ struct slc_writer {
     int direct_fd;          /* descriptor for direct writes of blocks, or -1 */
     enum slc_status status; /* status of the first failure; nothing is written after a failure */
 
-    struct slc_file_header header; /* totals so far */
+    struct slc_file_header header; /* header with the totals so far */
     bool all_f32;
-    struct slc_value_stats values; /* of all tiles so far */
+    struct slc_value_stats values; /* values of all tiles so far */
     uint64_t coordinate_bytes;
     uint64_t target_bytes;
 

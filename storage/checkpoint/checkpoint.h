@@ -30,7 +30,7 @@ enum {
 struct slc_checkpoint_section {
     char name[SLC_CHECKPOINT_NAME_BYTES]; /* a-z, 0-9, '-' */
     uint64_t offset;                      /* offset in the file, page-aligned */
-    uint64_t bytes;                       /* without the padding to whole pages */
+    uint64_t bytes;                       /* size without the padding to whole pages */
     uint64_t hash;                        /* hash of the padded bytes */
 };
 

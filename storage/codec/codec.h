@@ -35,7 +35,7 @@ struct slc_tile_blob {
     uint64_t min[SLC_MAX_ORDER];
     /* max - min is below 2^32 - 1 in every mode, as the caller must ensure */
     uint64_t max[SLC_MAX_ORDER];
-    double sum_of_squares; /* added in key order to one accumulator, without fused operations */
+    double sum_of_squares; /* one sum, added in key order, without fused operations */
     uint64_t content_sum;  /* sum of slc_content_term over the nonzeros */
     uint32_t fibers;       /* number of fiber runs; nnz if the keys have no fiber run */
     uint32_t index_bytes;  /* bytes of coordinates, contained in data_bytes; for statistics */

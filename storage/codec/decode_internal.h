@@ -110,7 +110,7 @@ struct slc_decoder {
     bool two_words;     /* key bits 64..127 vary */
     bool small;         /* only key bits 0..31 vary; keys are decoded to key_small */
     struct slc_mode_plan modes[SLC_MAX_ORDER];
-    struct slc_fields fields; /* fields of modes that vary in one word and at most 32 bits */
+    struct slc_fields fields; /* fields of modes of which at most 32 bits vary, all in one word */
     /* For tiles with runs: own_fields has the field of the run mode, run_fields the fields of all
      * other modes. */
     struct slc_fields own_fields, run_fields;

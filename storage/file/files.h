@@ -19,8 +19,8 @@ struct slc_file_stat {
     uint64_t inode;
     uint64_t device;
     int64_t modified_ns;
-    uint32_t direct_memory_align; /* in bytes; 0 if direct I/O is unsupported or unknown */
-    /* in bytes, for offsets in the file; 0 if unsupported or unknown */
+    uint32_t direct_memory_align; /* bytes; 0 if direct I/O is unsupported or unknown */
+    /* alignment of offsets in the file, in bytes; 0 if unsupported or unknown */
     uint32_t direct_offset_align;
     bool direct_known; /* true if it is known whether direct I/O is supported */
     char kind;         /* 'f' file, 'd' directory, 'o' other */

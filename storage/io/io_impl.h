@@ -27,8 +27,8 @@ struct slc_io_ops {
 /* One open file on a drive: a block file or a stripe. */
 struct slc_io_file {
     char *path;
-    int fd;          /* for transfers at page-aligned offsets; O_DIRECT if `direct` */
-    int buffered_fd; /* for other offsets (the rest of a short read); equals fd unless `direct` */
+    int fd;          /* used at page-aligned offsets; opened with O_DIRECT if `direct` */
+    int buffered_fd; /* used at other offsets (rest of a short read); equals fd unless `direct` */
     bool direct;
 };
 

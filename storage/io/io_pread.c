@@ -29,7 +29,7 @@ struct pread_backend {
     struct queue pending;
     struct queue completed;
     bool stop;
-    unsigned thread_count; /* threads started */
+    unsigned thread_count; /* number of threads started */
     pthread_t threads[MAX_THREADS];
 };
 

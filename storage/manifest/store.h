@@ -73,7 +73,7 @@ struct slc_store_origin {
     uint64_t explicit_zeros; /* entries dropped because their (summed) value is zero */
     bool keeps_zeros;        /* values of zero are stored; then explicit_zeros is 0 */
     char duplicate_policy[16];
-    char writer[64];             /* "sluice 0.1.0" */
+    char writer[64];             /* program, such as "sluice 0.1.0" */
     char table[SLC_TABLE_BYTES]; /* how table columns were read (docs/FORMAT.md); "" if no table */
     char transforms[128];        /* transforms of the values, in order: "abs,log1p"; "" if none */
     unsigned appended_count; /* number of later inputs; the counts above include their entries */
@@ -90,9 +90,9 @@ struct slc_manifest {
     struct slc_value_stats values; /* older stores have none: `distinct` is 0 */
     unsigned layout_count;
     struct slc_store_layout layouts[SLC_MAX_LAYOUTS];
-    unsigned permutation_count; /* relabelled modes, ascending */
+    unsigned permutation_count; /* number of permutations, which ascend by mode */
     struct slc_store_permutation permutations[SLC_MAX_ORDER];
-    unsigned names_count; /* modes with names, ascending */
+    unsigned names_count; /* number of modes with names, which ascend by mode */
     struct slc_store_names names[SLC_MAX_ORDER];
     char titles[SLC_MAX_ORDER][SLC_TITLE_BYTES]; /* titles of the modes, UTF-8; "" if none */
     struct slc_store_origin origin;

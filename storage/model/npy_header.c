@@ -274,7 +274,7 @@ enum slc_status slc_npy_start_parse(const uint8_t *bytes,
 
 void slc_npy_header_store(const struct slc_npy_header *header, uint8_t *bytes)
 {
-    /* Even two numbers of 20 digits leave space for the newline. */
+    /* Large enough for the text with two sizes of 20 digits and a newline. */
     char text[SLC_NPY_STORED_BYTES - 10];
     char shape[48];
 

@@ -23,11 +23,11 @@ enum {
 
 struct slc_npy_header {
     char kind;          /* 'f' or 'i'; with slc_npy_header_parse_any also 'u', 'b' and 'S' */
-    uint8_t item_bytes; /* 4 or 8; with slc_npy_header_parse_any 1 or more */
+    uint8_t item_bytes; /* 4 or 8; slc_npy_header_parse_any: 1 or more */
     bool big_endian;
     bool fortran_order;
-    unsigned dimensions;           /* 1 or 2; with slc_npy_header_parse_any 0 to SLC_MAX_ORDER */
-    uint64_t shape[SLC_MAX_ORDER]; /* 1 for missing dimensions */
+    unsigned dimensions;           /* 1 or 2; slc_npy_header_parse_any: 0 to SLC_MAX_ORDER */
+    uint64_t shape[SLC_MAX_ORDER]; /* sizes of the dimensions; 1 for a missing dimension */
 };
 
 /* Finds the offset and length of the header's text from the first `have` bytes of a file (at most

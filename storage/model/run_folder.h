@@ -31,8 +31,8 @@ struct slc_run_record {
     double fit;           /* NaN if not recorded */
     uint32_t iterations;  /* number of completed iterations; 0 if not recorded */
     char reason[16];      /* why the run ended, such as "tol"; "" if not recorded */
-    /* The last components, `biases` of them, are biases of modes (counted from 1), or the mean (0);
-     * in the order of components. */
+    /* Number of components that are biases; they come last. bias_of: for each of them, in order,
+     * the mode of the bias (from 1), or 0 for the mean. */
     unsigned biases;
     unsigned bias_of[SLC_MAX_ORDER + 1];
 };

@@ -15,7 +15,7 @@
 struct worker {
     struct slc_buffer block;
     struct slc_decoder *decoder;   /* NULL if nothing is decoded */
-    struct slc_value_stats values; /* of the decoded tiles */
+    struct slc_value_stats values; /* values of the decoded tiles */
 };
 
 /* State of checking a block file. */

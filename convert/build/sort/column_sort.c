@@ -103,7 +103,7 @@ sort(struct slc_key_columns from, struct slc_key_columns other, uint64_t count, 
     }
     unsigned bits = differing_bits(from, count);
     if (bits == 0) {
-        /* All keys are equal. This occurs only in a damaged file, which the encoder reports. */
+        /* All keys are equal. Only a damaged file has equal keys; the encoder reports it. */
         insertion_sort(from, swap ? other : from, count);
         return;
     }

@@ -19,7 +19,7 @@ enum {
 };
 
 struct slc_distinct {
-    uint64_t *slots; /* a hash table; 0: free */
+    uint64_t *slots; /* a hash table; 0: free slot */
     uint64_t limit;  /* larger numbers are not kept: 2^(64 - halvings) - 1 */
     uint32_t kept;
     unsigned halvings;

@@ -39,7 +39,7 @@ static bool member_less(const void *context, const void *a, const void *b)
 /* Average number of nonzeros per piece. */
 struct length {
     double near; /* estimated from rows of the same stretch */
-    double all;  /* estimated also from rows of different stretches */
+    double all;  /* estimated from rows of the same and of different stretches */
 };
 
 /* Estimates the average number of nonzeros per piece. Each row of a piece except its first row
@@ -80,7 +80,7 @@ static struct slc_fiber_run guess_from_mates(const struct slc_fiber_counts *coun
     unsigned order = counts->order;
     double far_weight = (double)entries_expected / count;
     struct length most = {0, 0};
-    struct length same = {0, 0}; /* rows per distinct coordinate */
+    struct length same = {0, 0}; /* number of rows per distinct coordinate */
     unsigned mode = 0;
 
     for (unsigned n = order + 1; n-- > 0;) {

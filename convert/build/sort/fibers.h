@@ -7,9 +7,9 @@
  * 19.2 for wordnet30 (1.5 nonzeros per piece), 23.8 and 22.0 for icews14 (1.9 nonzeros per piece).
  *
  * While entries are pushed, workers count distinct coordinates and, for every mode, distinct pieces
- * of its fibers. A piece is identified by the coordinates of all modes without the low bits of that
- * mode. The hash of a piece is the sum of the products of these coordinates with random odd
- * constants. Its upper bits are pairwise independent ([Dietzfelbinger1996]), as
+ * of its fibers. A piece is identified by the coordinates of all modes without the low bits of the
+ * mode of the fiber. The hash of a piece is the sum of the products of these coordinates with
+ * random odd constants. Its upper bits are pairwise independent ([Dietzfelbinger1996]), as
  * convert/build/sort/distinct.h requires. The hashes of all modes share products, so an entry costs
  * two multiplications per mode.
  *
@@ -46,7 +46,7 @@ struct slc_fiber_counts {
     unsigned order;
     slc_fiber_add_fn *add; /* the fastest implementation on this processor */
     uint64_t factor[SLC_MAX_ORDER];
-    struct slc_distinct coords; /* distinct coordinates */
+    struct slc_distinct coords; /* counts distinct coordinates */
     struct slc_distinct pieces[SLC_MAX_ORDER];
 };
 

@@ -19,7 +19,7 @@ enum {
 struct slc_key_tables {
     unsigned order;
     bool wide;                          /* keys have more than 64 bits */
-    unsigned byte_count[SLC_MAX_ORDER]; /* bytes of an index */
+    unsigned byte_count[SLC_MAX_ORDER]; /* bytes of an index, per mode */
     uint64_t *lo[SLC_MAX_ORDER];        /* byte_count tables of 256 words */
     uint64_t *hi[SLC_MAX_ORDER];        /* NULL unless wide */
     bool spread;                        /* true: pdep is used instead of the tables */

@@ -19,7 +19,7 @@ struct slc_recoder {
     bool wide;                       /* keys have more than 64 bits */
     const struct slc_key_tables *to; /* NULL: only coordinates are needed */
     bool rebased;
-    uint64_t base_shift; /* added to coordinates, modulo 2^64 */
+    uint64_t base_shift; /* number added to coordinates, modulo 2^64 */
     struct slc_key_moves moves;
     unsigned order;
     /* If keys become coordinates: position and number of each mode's bits after the moves. */

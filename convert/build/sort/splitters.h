@@ -24,7 +24,7 @@ struct slc_splitters {
     unsigned order;
     struct slc_fiber_run run;
     uint32_t count;   /* number of splitters; the number of buckets is one larger */
-    uint64_t *coords; /* count x order, ascending */
+    uint64_t *coords; /* count x order coordinates of the splitters, ascending */
     /* Largest coordinates of the sample; all zero without a sample. */
     uint64_t largest[SLC_MAX_ORDER];
 };
@@ -46,7 +46,7 @@ void slc_splitters_destroy(struct slc_splitters *splitters);
 struct slc_splitter_keys {
     uint32_t count;
     bool wide;    /* keys have more than 64 bits */
-    uint64_t *lo; /* ascending, followed by `cell_most` words of all ones */
+    uint64_t *lo; /* low words of keys, ascending, then `cell_most` words of all ones */
     uint64_t *hi;
     /* Key bits from `cell_shift` to the highest bit of the last splitter select a cell. */
     unsigned cell_shift;

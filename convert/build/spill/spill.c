@@ -29,7 +29,7 @@ struct slc_spill {
     uint32_t current;  /* segment being filled */
     uint32_t written;  /* segments 0 .. written - 1 are in the file */
     bool writing;      /* segment `written` is being written */
-    bool frozen;       /* no appends */
+    bool frozen;       /* no appends are accepted */
     bool has_writer;   /* the writer thread exists */
     bool stop;         /* the writer thread must end */
     bool keep;         /* the file has a name */

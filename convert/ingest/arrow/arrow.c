@@ -22,11 +22,11 @@ struct slc_arrow {
     const char *name;
     struct ArrowSchema schema;
     struct slc_csv_feed feed;
-    /* The fields of a row: uses of columns in different forms. */
+    /* The fields of a row. Each is the use of a column in a form. */
     unsigned use_count;
     struct slc_arrow_column columns[USES_MAX];
     enum slc_arrow_form forms[USES_MAX];
-    struct slc_arrow_batch *batch; /* rows from `row` on are left; NULL at first */
+    struct slc_arrow_batch *batch; /* its rows from `row` on are not assigned yet; NULL at first */
     int64_t row;
     uint64_t rows;        /* rows in earlier batches, for messages */
     pthread_mutex_t lock; /* protects the references of batches */

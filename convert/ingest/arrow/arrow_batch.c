@@ -118,7 +118,7 @@ static enum slc_status set_vector(const struct ArrowArray *array,
     const int64_t expected = buffer_count(type) + (views ? 1 : 0);
     *vector = (struct slc_arrow_vector){.offset = array->offset, .length = array->length};
     if (type->kind == SLC_ARROW_NULL) {
-        return SLC_OK; /* some producers have a buffer for the bitmap */
+        return SLC_OK; /* the buffers do not matter: some producers have one for the bitmap */
     }
     if (views ? array->n_buffers < expected : array->n_buffers != expected) {
         return slc_fail(err, SLC_ERR_INPUT, "%s%s has %" PRId64 " buffers, expected %" PRId64, what,

@@ -9,8 +9,8 @@ struct slc_arrow_column {
     const char *name;
     int64_t child;               /* number in the schema, from 0 */
     bool coded;                  /* true if the column has a dictionary */
-    struct slc_arrow_type type;  /* of the values, in the dictionary if there is one */
-    struct slc_arrow_type codes; /* of the indices into the dictionary */
+    struct slc_arrow_type type;  /* type of the values (in the dictionary, if any) */
+    struct slc_arrow_type codes; /* type of the indices into the dictionary */
     struct slc_arrow_zone *zone; /* NULL if the type has no zone */
 };
 

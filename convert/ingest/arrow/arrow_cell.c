@@ -14,7 +14,7 @@
 
 enum {
     DAY = 86400,
-    FULL = -1, /* results of functions that write an element, instead of its bytes */
+    FULL = -1, /* returned by functions that write an element, instead of its bytes */
     FAULT = -2
 };
 

@@ -7,8 +7,8 @@
 /* How a field is written. */
 enum slc_arrow_form {
     SLC_ARROW_TEXT,
-    SLC_ARROW_VALUE, /* a double in memory format; numbers that are not finite as text */
-    SLC_ARROW_CLOCK  /* struct slc_time in memory format; times of other years as text */
+    SLC_ARROW_VALUE, /* a double in memory format, or text if it is not finite */
+    SLC_ARROW_CLOCK  /* struct slc_time in memory format, or text beyond the years 1 to 9999 */
 };
 
 /* Returns the form of a column for a mode of times (`times`), or for the value. */
@@ -24,7 +24,7 @@ struct slc_arrow_cells {
     const struct slc_arrow_column *column;
     const struct slc_arrow_vector *vector, *dictionary;
     enum slc_arrow_form form;
-    struct slc_arrow_offset offset; /* of the zone; all zero at first */
+    struct slc_arrow_offset offset; /* current offset of the zone; all zero at first */
 };
 
 /* Writes the elements of `rows` rows of a batch, from row `first` on, to text[*at] up to

@@ -16,7 +16,7 @@ enum slc_arrow_kind {
     SLC_ARROW_UNSIGNED,
     SLC_ARROW_FLOAT,
     SLC_ARROW_DECIMAL,
-    SLC_ARROW_DATE,      /* days or milliseconds */
+    SLC_ARROW_DATE,      /* date in days or milliseconds */
     SLC_ARROW_TIME,      /* time of the day */
     SLC_ARROW_TIMESTAMP, /* time since 1970-01-01, in UTC if there is a zone */
     SLC_ARROW_STRING,    /* strings and binary, with offsets */

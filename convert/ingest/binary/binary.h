@@ -44,11 +44,11 @@ struct slc_field {
     uint8_t band;
     uint32_t offset;
     uint64_t origin;        /* number that is subtracted from every index, modulo 2^64 */
-    const uint32_t *labels; /* replace the indices; NULL: indices are as in the file. Borrowed */
+    const uint32_t *labels; /* borrowed; replace the indices; NULL: indices are as in the file */
 };
 
 struct slc_band {
-    struct slc_bytes_view view; /* nnz * record_bytes */
+    struct slc_bytes_view view; /* view of nnz * record_bytes bytes */
     uint32_t record_bytes;
 };
 

@@ -23,7 +23,7 @@ struct batch {
     unsigned count;
     /* contents that the records may have: SLC_CSV_QUOTED and others */
     unsigned marks;
-    const uint16_t *records;      /* record of each row */
+    const uint16_t *records;      /* number of the record of each row */
     uint16_t kept[SLC_CSV_BATCH]; /* the chosen records, if not all records become rows */
 };
 
@@ -354,7 +354,7 @@ static void translate_strings(struct batch *batch)
     const size_t row_bytes = table->row_bytes;
     struct place last = {batch->part->position, (uint32_t)batch->part->lines};
     uint64_t numbers[SLC_CSV_BATCH];
-    uint32_t unknown[SLC_CSV_BATCH] = {0}; /* per row, one bit per mode */
+    uint32_t unknown[SLC_CSV_BATCH] = {0}; /* per row: a bit for each mode with an unknown string */
 
     for (unsigned m = 0; m < table->spec->order; m++) {
         const unsigned width = table->widths[m];

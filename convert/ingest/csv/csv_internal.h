@@ -71,7 +71,7 @@ void slc_csv_divide(const struct slc_csv_request *request,
  * adding new strings, and reserving space in the temporary file. Rows are written concurrently. */
 struct slc_csv_reading {
     const struct slc_csv_request *request;
-    struct slc_csv_table table; /* initialized, but without columns */
+    struct slc_csv_table table; /* initialized by the caller, without columns */
     struct slc_spool *spool;    /* receives the rows */
     uint64_t stored_bytes;      /* size of the input, for progress */
     unsigned workers;

@@ -21,7 +21,7 @@ enum {
     PIECES = 64, /* number of pieces, enough to estimate how often strings recur */
     PIECE_BYTES_MAX = 256 << 10,
     PIECE_BYTES_MIN = 16 << 10,
-    ROWS_MAX = 1 << 16, /* maximum number of rows, those of a tile */
+    ROWS_MAX = 1 << 16, /* maximum number of rows, as many as a tile has */
     NUMBER_SLOTS = 2 * ROWS_MAX
 };
 

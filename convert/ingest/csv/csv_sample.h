@@ -53,7 +53,7 @@ struct slc_csv_forecast {
     uint64_t spool_bytes, spool_most_bytes; /* bytes of the temporary files */
     uint64_t read_bytes;                    /* part of spool_bytes that is read back */
     uint64_t names_bytes, names_most_bytes; /* bytes of the names in the store */
-    /* expected memory_bytes and names_bytes of struct slc_csv_report */
+    /* expected values of memory_bytes and names_bytes of struct slc_csv_report */
     uint64_t memory_later, names_memory_bytes;
     uint64_t labels_bytes; /* part of memory_later for strings that were sorted */
     /* Memory available for the hash tables of the dictionaries (left), and memory that the hash

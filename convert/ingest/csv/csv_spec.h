@@ -35,7 +35,7 @@ struct slc_csv_item {
     /* BIN: the width and the origin are these numbers times 10^power */
     slc_i128 width, origin;
     int power;
-    double base; /* LOG */
+    double base; /* LOG: the base */
     char column[SLC_CSV_NAME_BYTES];
     char title[SLC_CSV_NAME_BYTES]; /* the item as the user wrote it */
 };
@@ -56,7 +56,7 @@ struct slc_csv_spec {
     char null[SLC_CSV_NAME_BYTES];
     unsigned null_count;
     struct slc_csv_word {
-        uint8_t at, bytes; /* place in `null` */
+        uint8_t at, bytes; /* place of a word in `null` */
     } null_words[SLC_CSV_NULLS_MAX];
 };
 

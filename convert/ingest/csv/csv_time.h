@@ -38,7 +38,7 @@ struct slc_date slc_date_of(int64_t days);
 
 /* A point in time, rounded down to seconds. */
 struct slc_time {
-    int32_t days;   /* since 1970-01-01 */
+    int32_t days;   /* days since 1970-01-01 */
     int32_t second; /* second of the day */
 };
 

@@ -16,10 +16,10 @@ enum slc_dialect {
     SLC_DIALECT_TENSORTOOLBOX, /* sptensor, N, dims, nnz; 1-based */
     SLC_DIALECT_TACO,          /* %%MatrixMarket tensor coordinate .. */
     SLC_DIALECT_MATRIXMARKET,  /* %%MatrixMarket matrix coordinate .. */
-    SLC_DIALECT_SPLATT_BIN,    /* first binary format */
+    SLC_DIALECT_SPLATT_BIN,    /* the binary formats are from here to NPY_DENSE */
     SLC_DIALECT_GENTEN_BIN,
     SLC_DIALECT_ALTO_BIN, /* never detected, because the file starts with ordinary numbers */
-    SLC_DIALECT_NPZ,      /* written by pydata/sparse or scipy.sparse */
+    SLC_DIALECT_NPZ,      /* archive written by pydata/sparse or scipy.sparse */
     SLC_DIALECT_NPY,      /* coordinates; another file has the values */
     /* Coordinates with one row (NPY_ROWS) or one column (NPY_COLUMNS) per nonzero. */
     SLC_DIALECT_NPY_ROWS,

@@ -41,7 +41,7 @@ struct slc_input {
     bool owns_fd;
     bool at_end;
     uint64_t lines;     /* number of line ends delivered so far */
-    uint64_t delivered; /* bytes */
+    uint64_t delivered; /* number of bytes delivered so far */
     /* text after the last piece: the start of a line whose end was not read yet */
     struct slc_buffer carry;
     size_t carry_bytes;

@@ -21,7 +21,7 @@ enum {
 
 struct slc_input_source {
     const struct slc_files *files;
-    const char *name; /* for messages */
+    const char *name; /* name of the source, for messages */
     int fd;
     bool by_offset; /* true for a regular file, which is read at offsets; false for a pipe */
     uint64_t consumed;

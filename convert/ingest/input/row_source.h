@@ -42,7 +42,7 @@ struct slc_text_header {
 struct slc_text_rows {
     uint32_t capacity;
     uint32_t count;
-    uint64_t *coords[SLC_MAX_ORDER]; /* as in the input, without subtracting the index base */
+    uint64_t *coords[SLC_MAX_ORDER]; /* indices as in the input: the index base is not subtracted */
     double *values;
     /* smallest index per mode in the rows so far; UINT64_MAX without rows */
     uint64_t smallest[SLC_MAX_ORDER];
