@@ -83,7 +83,7 @@ struct slc_sorted {
     struct slc_sort_counts counts;
 };
 
-/* Memory and read-ahead request with which the chunks of a bucket are loaded. */
+/* Memory and read-ahead request for loading the chunks of a bucket. */
 struct slc_bucket_source {
     uint8_t *chunk_data;          /* page-aligned; large enough for any chunk */
     struct slc_read_ahead *ahead; /* NULL: chunks are not read ahead */

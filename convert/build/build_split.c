@@ -352,7 +352,7 @@ static enum slc_status scatter_all(struct split *split, struct slc_error *err)
     return slc_scatter_flush_all(&split->scatter, err);
 }
 
-/* Returns the number of parts with which each part fits an area even if the sample is uneven. */
+/* Returns how many parts are needed so that each fits an area, even if the sample is uneven. */
 static uint32_t choose_part_count(const struct split *split, uint64_t runs)
 {
     const struct slc_split_options *options = split->options;

@@ -79,8 +79,8 @@ static void make_keys(const struct slc_conversion *c,
     }
 }
 
-/* Divides the keys of the first piece into buckets and returns the fraction of these buckets to
- * which rows of the second piece belong. The fraction is small if the text is sorted. The fraction
+/* Divides the keys of the first piece into buckets, and returns the fraction of these buckets that
+ * receive rows of the second piece. The fraction is small if the text is sorted. The fraction
  * determines the memory of a thread, because a thread touches only the buckets for which it has
  * rows. */
 static double share_of_buckets(const struct slc_text_rows *first,

@@ -94,7 +94,7 @@ static inline bool slc_keys_ascend_across(const struct slc_layout_info *info,
     return info->layout != SLC_LAYOUT_SORTED || next->partition == before || next->continued;
 }
 
-/* Makes the checks of slc_block_open for a `view` of which the caller has set all members. */
+/* Makes the checks of slc_block_open. The caller has set all members of `view`. */
 enum slc_status slc_block_check(const struct slc_layout_info *info,
                                 const struct slc_block_view *view,
                                 bool verified,

@@ -316,8 +316,8 @@ static void survey_values(struct slc_encoder *encoder,
     slc_value_stats_collect(&blob->stats, source->values, source->nnz);
 }
 
-/* Counts fiber runs: the first key starts a run, and so does every key that differs from the
- * previous key above the low bits in which the keys of a run differ. */
+/* Counts fiber runs. A run starts at the first key, and at every key that differs from the previous
+ * key in a bit that is not one of the low bits of a run. */
 static uint32_t count_fibers(const struct slc_encoder *encoder,
                              const struct slc_tile_source *source)
 {

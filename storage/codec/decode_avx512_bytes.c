@@ -26,7 +26,7 @@ enum {
     CHUNK_NNZ = SLC_CHUNK_GROUPS * SLC_GROUP_NNZ
 };
 
-/* Positions of packed values of w bits, of which eight occupy w bytes. There is one struct for each
+/* Positions of packed values of w bits; eight values occupy w bytes. There is one struct for each
  * w; loading it replaces a dozen instructions. Byte b of element l of `source` is the index of the
  * byte in which the values of the element start, plus b. Byte b of `shift` is the bit at which
  * value b of the element starts. */

@@ -163,10 +163,10 @@ struct slc_decode_ops {
                       uint64_t add,
                       uint32_t *offsets);
 
-    /* Variants of keys, runs and fields for keys of which only the lower half varies: input and
-     * output are modulo 2^32, and masks of plans are below 2^32. All variants are NULL in tables in
-     * which they would not be faster. small_keys also returns false if the gaps of a group could
-     * add up to 2^32 or more; small_low is `fields` for a single field that starts at bit 0. */
+    /* Variants of keys, runs and fields for keys whose upper half does not vary: input and output
+     * are modulo 2^32, and masks of plans are below 2^32. All variants are NULL in tables in which
+     * they would not be faster. small_keys also returns false if the gaps of a group could add up
+     * to 2^32 or more; small_low is `fields` for a single field that starts at bit 0. */
     bool (*small_keys)(const struct slc_patched_view *gaps,
                        uint32_t group,
                        uint32_t groups,

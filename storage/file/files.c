@@ -262,7 +262,7 @@ static int system_rename(void *self, const char *from, const char *to)
         return -errno;
     }
     if (S_ISDIR(st.st_mode)) {
-        /* A plain rename would replace an empty directory. */
+        /* A plain rename would replace an empty folder. */
         if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) {
             return 0;
         }

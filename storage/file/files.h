@@ -23,9 +23,9 @@ struct slc_file_stat {
     /* alignment of offsets in the file, in bytes; 0 if unsupported or unknown */
     uint32_t direct_offset_align;
     bool direct_known; /* true if it is known whether direct I/O is supported */
-    char kind;         /* 'f' file, 'd' directory, 'o' other */
-    /* Known only for a directory given by its path; otherwise 0. Both members survive a restart of
-     * the machine and a new mount, which may change `device`. A copy has another time of birth. */
+    char kind;         /* 'f' file, 'd' folder, 'o' other */
+    /* Known only for a folder given by its path; otherwise 0. Both members survive a restart of the
+     * machine and a new mount, which may change `device`. A copy has another time of birth. */
     uint64_t file_system;
     int64_t born_ns;
 };
@@ -50,7 +50,7 @@ struct slc_files {
     int64_t (*write_at)(void *self, int fd, const void *data, uint64_t bytes, uint64_t offset);
     int64_t (*write)(void *self, int fd, const void *data, uint64_t bytes); /* for pipes */
     int (*sync)(void *self, int fd);                                        /* fsync */
-    int (*sync_folder)(void *self, const char *path); /* fsync of a directory */
+    int (*sync_folder)(void *self, const char *path); /* fsync of a folder */
     int (*truncate)(void *self, int fd, uint64_t bytes);
     /* Allocates disk space for the first `bytes` bytes of a file, so that later writes there cannot
      * run out of space. Extends a shorter file with zeros; leaves a longer file unchanged.
@@ -60,7 +60,7 @@ struct slc_files {
     int (*stat_path)(void *self, const char *path, struct slc_file_stat *stat);
     /* Sets *bytes to the bytes that this user may still write to the file system of `path`. */
     int (*free_bytes)(void *self, const char *path, uint64_t *bytes);
-    int (*rename)(void *self, const char *from, const char *to); /* never replaces a directory */
+    int (*rename)(void *self, const char *from, const char *to); /* never replaces a folder */
     /* Atomically exchanges the names of two files or folders; -EOPNOTSUPP if not supported. */
     int (*exchange)(void *self, const char *a, const char *b);
     int (*unlink)(void *self, const char *path);

@@ -112,8 +112,7 @@ static char *put_date(char *to, int64_t days)
     return put_digits(to, 2, date.day);
 }
 
-/* Writes a time of the day; `fraction` has `digits` digits, of which zeros at the end are left
- * out. */
+/* Writes a time of the day; `fraction` has `digits` digits; zeros at its end are omitted. */
 static char *put_clock(char *to, uint64_t second, uint64_t fraction, unsigned digits)
 {
     to = put_digits(to, 2, second / 3600);

@@ -27,9 +27,9 @@ enum {
     IDENTITY_RANGE_BYTES = 4096
 };
 
-/* Maximum factor between the recorded and the extrapolated length at which the recorded length is
- * accepted. The maximum is below 2, because a file of two equal parts may record the length of only
- * one part. */
+/* The recorded length is accepted if it and the extrapolated length differ by at most this factor.
+ * The factor is below 2, because a file of two equal parts may record the length of only one
+ * part. */
 #define LENGTH_OFF 1.7
 
 struct slc_input {

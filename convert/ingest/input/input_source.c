@@ -80,8 +80,7 @@ static const uint64_t zstd_window_max = UINT64_C(128) << 20;
 static const uint64_t zstd_window_min = UINT64_C(8) << 20;
 static const uint64_t xz_window_max = UINT64_C(1) << 30;
 
-/* Assumed size of a window that the header does not state: that of `xz -9`, which is the largest
- * among the presets. */
+/* Window size to assume if the header states none: that of `xz -9`, the largest preset. */
 static const uint64_t unknown_window_bytes = UINT64_C(64) << 20;
 
 const char *slc_compression_name(enum slc_compression compression)
