@@ -50,7 +50,7 @@ struct slc_files {
     int64_t (*write_at)(void *self, int fd, const void *data, uint64_t bytes, uint64_t offset);
     int64_t (*write)(void *self, int fd, const void *data, uint64_t bytes); /* for pipes */
     int (*sync)(void *self, int fd);                                        /* fsync */
-    int (*sync_folder)(void *self, const char *path); /* fsync of a folder */
+    int (*sync_folder)(void *self, const char *path);                       /* fsync of a folder */
     int (*truncate)(void *self, int fd, uint64_t bytes);
     /* Allocates disk space for the first `bytes` bytes of a file, so that later writes there cannot
      * run out of space. Extends a shorter file with zeros; leaves a longer file unchanged.

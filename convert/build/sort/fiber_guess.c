@@ -2,12 +2,12 @@
  *
  * A sample from the beginning of the input is treated as the whole input. In a sample that is
  * spread over the input, a row is counted if its piece (fibers.h) has another sampled row. A
- * stretch has no gaps, so rows of the same stretch reveal pieces that are contiguous in the input.
- * Such pieces occur if the input is sorted by these fibers, or if indices were assigned in order of
- * appearance. Rows in different stretches reveal the other pieces. Another row of such a piece is
- * in the sample only with a probability equal to the sampled fraction of the input, so the count of
- * rows in different stretches is divided by this fraction. Both counts together yield the average
- * number of nonzeros per piece. */
+ * stretch is contiguous, so rows of the same stretch reveal pieces that are contiguous in the
+ * input. Such pieces occur if the input is sorted by these fibers, or if indices were assigned in
+ * order of appearance. Rows in different stretches reveal the other pieces. Another row of such a
+ * piece is in the sample only with a probability equal to the sampled fraction of the input, so the
+ * count of rows in different stretches is divided by this fraction. Both counts together yield the
+ * average number of nonzeros per piece. */
 #include "convert/build/sort/fiber_guess.h"
 
 #include "base/memory/memory.h"
