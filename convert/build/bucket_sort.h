@@ -1,5 +1,5 @@
 /* Sorts one bucket: loads its chunks, forms the final keys, sorts the entries by key, combines
- * duplicates in input order and drops zeros.
+ * duplicates in input order and drops zeros unless they are kept.
  *
  * The sort is a stable radix sort that starts at the most significant digit. A digit has at most
  * ten bits. After the first distribution, each group of records with equal digits fits the cache.

@@ -1,6 +1,6 @@
-/* Defines the options, the input entries and the reports of a build. An entry is a coordinate with
- * a value as it was pushed. When duplicates are combined and zeros are dropped, entries become
- * nonzeros. */
+/* Defines the options, the input entries and the reports of a build. An entry is a coordinate and
+ * its value, as they were pushed. When duplicates are combined and zeros are dropped, entries
+ * become nonzeros. */
 #ifndef SLC_CONVERT_BUILD_TYPES_H
 #define SLC_CONVERT_BUILD_TYPES_H
 

@@ -300,7 +300,7 @@ static void load_workers(struct slc_state *state, struct slc_builder *builder)
     }
 }
 
-/* Reads the fields before the extent. Sets *why to the reason if the state is unusable. */
+/* Reads the fields before the spill file's extent. If the state is unusable, *why is the reason. */
 static void load_head(struct slc_state *state, struct slc_builder *builder, const char **why)
 {
     struct slc_builder_options *options = &builder->options;
@@ -318,7 +318,7 @@ static void load_head(struct slc_state *state, struct slc_builder *builder, cons
     builder->entries_expected = slc_state_get(state, UINT64_MAX);
 }
 
-/* Reads the extent and everything after it. */
+/* Reads the extent of the spill file and all fields after it. */
 static enum slc_status
 load_all(struct slc_builder *builder, const char **why, struct slc_error *err)
 {

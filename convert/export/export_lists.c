@@ -235,7 +235,7 @@ enum slc_status slc_export_lists(const struct slc_export_options *options,
     return status;
 }
 
-/* Returns the bytes that a worker's lists use of their space, which is eight bytes per number. */
+/* Returns the bytes that a worker's lists fill. They have space for eight bytes per number. */
 static uint64_t filled_bytes(const struct slc_list_file *file)
 {
     uint64_t bytes = 0;

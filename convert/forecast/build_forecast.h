@@ -57,7 +57,7 @@ struct slc_build_forecast {
     uint64_t push_bytes,
         sort_bytes;       /* memory while entries are pushed, and while the store is written */
     uint64_t spill_bytes; /* size of the spill file */
-    /* Expected size of the store, and its size with the upper bound of nonzeros. */
+    /* Expected size of the store, and its size with the largest possible number of nonzeros. */
     uint64_t store_bytes, store_most_bytes;
     double scatter_seconds, sort_seconds, encode_seconds; /* wall-clock time */
 };

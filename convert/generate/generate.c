@@ -293,9 +293,9 @@ static enum slc_status generate_store(struct generation *g,
     return slc_builder_finish(g->builder, 0, options->dims, &origin, &report->build, err);
 }
 
-/* Divides the memory. Uses as many of the requested workers as fit. Their columns and the smallest
- * builder or text buffers come first. At most half of the remaining memory goes to factor tables,
- * which only save time; the rest goes to the text buffers or to the builder. */
+/* Divides the memory. Uses as many of the requested workers as fit. First come their columns and
+ * the smallest builder, or the smallest text buffers. At most half of the remaining memory goes to
+ * factor tables, which only save time; the rest goes to the text buffers or to the builder. */
 static enum slc_status
 divide_memory(struct generation *g, struct slc_builder_options *build, struct slc_error *err)
 {

@@ -84,14 +84,14 @@ struct slc_convert_report {
     char base_reason[128]; /* reason for the index base, such as "stated by the header" */
     uint64_t smallest[SLC_MAX_ORDER]; /* smallest index per mode, as written in the file */
     uint64_t input_bytes;             /* size as stored, compressed or not */
-    uint64_t text_bytes;              /* decompressed size */
+    uint64_t text_bytes;              /* decompressed size of the input */
     uint64_t lines;
     uint64_t skipped; /* number of rows of a table that were skipped because of missing fields */
     unsigned workers; /* number of parser threads; below the requested number if memory is short */
     /* Times of several threads are summed. The times cover the processing of the bytes counted
      * above. */
     double read_seconds;  /* time of the reading thread, including decompression */
-    double parse_seconds; /* the parser threads */
+    double parse_seconds; /* time of the parser threads */
     /* time of the parser threads in the builder, including writing to the spill file */
     double scatter_seconds;
     double text_seconds; /* wall-clock time until all text is parsed and in buckets */

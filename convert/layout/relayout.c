@@ -108,7 +108,7 @@ enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
     bool taken;
 
     opened.options.files = slc_files_or_system(options->files);
-    /* Reads the manifest first for its error message about a folder that is not a store. */
+    /* Read the manifest first: this call has the error message for a folder that is not a store. */
     enum slc_status status =
         slc_manifest_read(opened.options.files, options->store, &opened.store.manifest, err);
     if (status == SLC_OK && !options->reads_only && !options->locked) {

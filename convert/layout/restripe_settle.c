@@ -185,7 +185,7 @@ static int find_leftover(void *context, const char *name, char kind)
 enum slc_status
 slc_restripe_clean(const struct slc_files *files, const char *store, struct slc_error *err)
 {
-    /* Each round removes one file. The limit ends the loop if a removed file remains. */
+    /* Each round removes one file. The limit ends the loop if the removal has no effect. */
     const unsigned rounds_max = 1000;
     enum slc_status status = SLC_OK;
 

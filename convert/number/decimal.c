@@ -91,8 +91,8 @@ static bool cut_digits(const struct notation *n, int power, slc_i128 *units, boo
     return *units == 0 || weight <= power || raise_power(units, weight - power, LARGE_DIGITS);
 }
 
-/* Does the same as slc_decimal_floor_long for numbers with a sign, up to 18 digits and a point, if
- * the result has up to 18 digits too. Returns false for other text, which may be a number. */
+/* Does the same as slc_decimal_floor_long if the number and the result have at most 18 digits.
+ * Returns false for other text, which may be a number. */
 static bool floor_of_digits(const char *text, size_t bytes, int power, slc_i128 *units)
 {
     const char *p = text + (bytes > 0 && (*text == '-' || *text == '+')), *end = text + bytes;

@@ -128,8 +128,8 @@ static uint64_t round_to_odd(slc_u128 g, uint64_t c)
     return (uint64_t)(high >> 64) | ((uint64_t)high > 1);
 }
 
-/* Returns the shortest decimal of the number c * 2^q. `closer` is true if the gap below the number
- * is half as wide as the gap above, as for powers of two. */
+/* Returns the shortest decimal of the number c * 2^q. `closer` is true if the next smaller number
+ * is half as far away as the next larger number, as for powers of two. */
 static struct decimal shortest(uint64_t c, int q, bool closer)
 {
     uint64_t open = c & 1; /* ties go to even, so an odd c excludes the bounds */

@@ -366,7 +366,7 @@ static enum slc_status estimate_store(const struct reshaping *r,
     if (status == SLC_OK && old.store_bytes > 0 && f->built.store_bytes > 0) {
         ratio = (double)f->built.store_bytes / (double)old.store_bytes;
     }
-    /* Four pages for any number of nonzeros: before and after the blocks, and the manifest. */
+    /* Four pages that every store has: before and after the blocks, and for the manifest. */
     f->built.store_bytes =
         4 * SLC_PAGE_BYTES + f->names_bytes +
         (uint64_t)(ratio * (double)info->file_bytes * (double)f->kept / (double)f->nnz);

@@ -65,7 +65,7 @@ struct slc_reshape_forecast {
     uint64_t dims[SLC_MAX_ORDER];
     uint64_t nnz, kept; /* nonzeros of the store; nonzeros of the result, estimated from a sample */
     uint64_t read_bytes, names_bytes; /* bytes read, and bytes of names read and written */
-    /* Memory of the process and of names; and memory while nonzeros are read, which includes it. */
+    /* fixed_bytes: memory of the process and of names; scan_bytes: the same plus a scan. */
     uint64_t fixed_bytes, scan_bytes;
     /* Forecast of the build. Its memory is in addition to fixed_bytes; built.store_bytes is
      * estimated from the size of the old store. */

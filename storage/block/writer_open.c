@@ -223,7 +223,7 @@ restore_state(struct slc_writer *writer, const struct resume_point *point, struc
     if (blocks == 0) {
         return SLC_OK;
     }
-    /* Clear the header of an almost finished file: it would make the truncated file look whole. */
+    /* Clear a header that was already written: with it, the truncated file would look whole. */
     SLC_TRY(
         slc_file_write_at(writer->files, writer->fd, writer->path, zeros, sizeof zeros, 0, err));
     /* Sync the kept blocks, which may not be on the drive yet. */

@@ -31,8 +31,8 @@ struct slc_checkpoint_reader {
 };
 
 /* A file whose disk space is less than 1 / HOLES_MAX of its size consists of holes and is rejected,
- * because reading it might take years. No file system compresses numbers that well. Small files are
- * always read. */
+ * because reading it might take years. No file system compresses numbers by such a factor. Small
+ * files are always read. */
 enum { HOLES_MAX = 4096 };
 #define HOLES_ALLOWED_BYTES (UINT64_C(256) << 20)
 

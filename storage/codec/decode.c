@@ -2,10 +2,10 @@
  * decoded nonzeros.
  *
  * Invariants of a delivered chunk, for arbitrary input bytes: offsets are at most the tile's
- * extent, corner plus extent is below the mode size, and values are finite and not zero (before
- * rounding to f32). Keys strictly ascend from the directory's first to its last key; for blco, only
- * the first and last key are checked here, and all keys by slc_verify_store. A kernel that trusts
- * chunks therefore never accesses memory outside its arrays.
+ * extent, corner plus extent is below the mode size, and values (before rounding to f32) are
+ * finite, and not zero unless the file may have zeros. Keys strictly ascend from the directory's
+ * first to its last key; for blco, only the first and last key are checked here, and all keys by
+ * slc_verify_store. A kernel that trusts chunks therefore never accesses memory outside its arrays.
  *
  * Cost: unpacking and summing take about one cycle per nonzero. The offsets of all modes together
  * take one more cycle with AVX-512 (a product of bit matrices), otherwise one more cycle per mode

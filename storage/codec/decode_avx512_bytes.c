@@ -366,7 +366,7 @@ AVX512 bool slc_avx512_byte_runs(const struct slc_patched_view *gaps,
     if (!read_groups(&chunk, gaps, group, groups, runs->bits)) {
         return false;
     }
-    /* The first nonzero starts a run with a jump, which may be zero. */
+    /* The start of the first run counts as a jump, whose change may be zero. */
     chunk.jumps[0] = 0;
     /* Stored by vectors: NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
     const uint32_t *jump = chunk.group[0].place[0] % 2 == 0 ? chunk.jumps : chunk.jumps + 1;

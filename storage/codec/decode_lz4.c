@@ -130,7 +130,7 @@ static inline byte_vector load_vector(const uint8_t *bytes)
     return vector;
 }
 
-/* Interleaves the bytes of the lower (upper) halves of a and b. */
+/* zip_low and zip_high interleave the bytes of the lower and of the upper halves of a and b. */
 static inline byte_vector zip_low(byte_vector a, byte_vector b)
 {
     return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);

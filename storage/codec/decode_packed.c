@@ -179,8 +179,8 @@ bool slc_packed_small_keys(struct slc_decoder *decoder,
                            SLC_GROUP_NNZ)) {
         done = whole;
     }
-    /* Decode the groups that ops->small_keys did not: an incomplete group, groups with large sums,
-     * or invalid groups, which slc_packed_keys reports. */
+    /* Decode the groups that ops->small_keys did not decode: an incomplete group, groups with large
+     * sums, or invalid groups, which slc_packed_keys reports. */
     if (done < count && !slc_packed_keys(decoder, start + done, count - done, damage)) {
         return false;
     }
@@ -190,7 +190,7 @@ bool slc_packed_small_keys(struct slc_decoder *decoder,
     return true;
 }
 
-/* True if the first gap of the tile is 0. The low parts of gaps must have at most eight bits. */
+/* True if the first gap of the tile is 0. Needs: the low parts of gaps have at most eight bits. */
 static bool first_gap_is_zero(const struct slc_patched_view *gaps)
 {
     const unsigned width = gaps->widths[0];

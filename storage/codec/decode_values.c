@@ -294,8 +294,8 @@ static bool integers_chunk(struct slc_decoder *decoder,
                                (double)value->low, decoder->has_zeros, out)) {
         done = count - count % SLC_GROUP_NNZ;
     }
-    /* Decode the groups that ops->integers did not: an incomplete group, long integers, or invalid
-     * groups, which slc_patched_group reports. */
+    /* Decode the groups that ops->integers did not decode: an incomplete group, long integers, or
+     * invalid groups, which slc_patched_group reports. */
     for (; done < count; done += SLC_GROUP_NNZ) {
         uint32_t group = (start + done) / SLC_GROUP_NNZ;
         uint32_t size = slc_group_size(decoder->entry.nnz, group);

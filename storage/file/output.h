@@ -46,7 +46,7 @@ enum slc_status
 slc_output_print(struct slc_output *output, struct slc_error *err, const char *format, ...)
     SLC_PRINTF(3, 4) SLC_NODISCARD;
 
-/* Leaves a gap of `bytes` bytes, which slc_output_fill fills, and sets *offset to its offset. */
+/* Leaves out `bytes` bytes, which slc_output_fill fills, and sets *offset to their offset. */
 enum slc_status slc_output_skip(struct slc_output *output,
                                 uint64_t bytes,
                                 uint64_t *offset,

@@ -80,7 +80,7 @@ static unsigned in_flight(const struct uring_backend *uring)
     return uring->in_kernel - io_uring_sq_ready(&uring->ring);
 }
 
-/* Pauses before call `refusals` + 1; pauses become longer. */
+/* Pauses before the next call; the pause grows with the number of refusals. */
 static void pause_after(unsigned refusals)
 {
     const long pause = refusals < 8 ? (long)FIRST_PAUSE_NS << refusals : LAST_PAUSE_NS;

@@ -270,8 +270,9 @@ static enum slc_status hold_once(const struct slc_files *files,
     bool whole = status == SLC_OK;
     SLC_THEN(status, open_all_listed(slc_held_folder_files(*held), path, manifest, &whole, err));
     if (*held != NULL) {
-        /* A change of the layouts replaces the manifest. Other files may change without it, and may
-         * be the reason for a failure. */
+        /* Every change of the layouts replaces the manifest, so it suffices to check the manifest
+         * if all files were opened. Otherwise any changed file may be the reason for the
+         * failure. */
         *changed = slc_held_folder_changed(*held, whole ? manifest_path : NULL);
         slc_held_folder_seal(*held);
     }

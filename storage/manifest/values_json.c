@@ -25,7 +25,7 @@ json_t *slc_values_to_json(const struct slc_value_stats *stats)
     return object;
 }
 
-/* Parses the list of distinct values; without a list, there are too many. */
+/* Parses the list of distinct values; without a list, there are too many to list. */
 static bool parse_distinct(const json_t *list, struct slc_value_stats *stats)
 {
     const size_t count = json_array_size(list);

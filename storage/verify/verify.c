@@ -3,8 +3,8 @@
  * the check continues with the next block or file.
  *
  * Every byte is covered: header, index and closing page are checked when the file is opened, and
- * each block by its checksum. Together they fill the file (slc_reader_open checks that there are no
- * gaps). */
+ * each block by its checksum. Together they fill the file (slc_reader_open checks that no byte is
+ * between them). */
 #include "storage/verify/verify_internal.h"
 
 #include "base/memory/checked.h"

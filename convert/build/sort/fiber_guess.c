@@ -16,9 +16,9 @@
 /* Smallest average number of nonzeros per piece with which a mode is predicted, if the average is
  * measured from rows of the same stretch. The final choice uses the same limit (fibers.h). */
 static const double near_nnz_min = 1.75;
-/* The limit if the average is estimated from rows of different stretches. Rows of long pieces are
- * found more often, so the estimate is too high: if it is below this limit, the true average is
- * usually below 1.75. */
+/* Like near_nnz_min, for an average that is estimated from rows of different stretches. Rows of
+ * long pieces are found more often, so the estimate is too high: if it is below this limit, the
+ * true average is usually below 1.75. */
 static const double piece_nnz_min = 2;
 
 /* A sampled row: the hash of its piece, and its stretch. */

@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 enum {
-    /* Every new frame has at least one more of the 128 key bits than the previous frame, except for
-     * the frame that changes the index base. */
+    /* Every new frame needs at least one more key bit than the previous frame, except for the frame
+     * that changes the index base. */
     SLC_FRAMES_MAX = SLC_MAX_KEY_BITS + 2,
     /* Frame number that marks final keys; no frame in a list has this number. */
     SLC_FRAME_FINAL = SLC_FRAMES_MAX,

@@ -146,7 +146,7 @@ struct moment {
     uint64_t second, fraction;
 };
 
-/* Splits a number of units of 10^-scale seconds. Returns false if it is out of range. */
+/* Splits a time in units of 10^-scale seconds. Returns false if the time is out of range. */
 static bool split(struct slc_arrow_cells *cells, int64_t units, struct moment *moment)
 {
     const int32_t scale = cells->column->type.scale;

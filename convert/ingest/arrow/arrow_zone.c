@@ -216,7 +216,7 @@ void slc_arrow_zone_find(const struct slc_arrow_zone *zone,
                                         .offset = low > 0 ? zone->offsets[low - 1] : zone->first};
 }
 
-/* The sizes of the sections of a zone file that its header states. */
+/* The sizes of the sections of a zone file, as the header of the file states them. */
 struct sections {
     uint64_t is_ut, is_standard, leaps, times, types, letters;
 };

@@ -341,8 +341,8 @@ check_days(const struct slc_csv_spec *spec, unsigned m, const struct slc_time_ra
                   : ": does the column contain times?");
 }
 
-/* Ends the look-ups of all dictionaries, then sorts those of sorted columns, which may then use the
- * memory of all hash tables. Strings of an old store keep their numbers. */
+/* Ends the look-ups of all dictionaries, then sorts the dictionaries of sorted columns; the sort
+ * may use the memory of all hash tables. Strings of an old store keep their numbers. */
 static enum slc_status finish_strings(struct opening *opening, struct slc_error *err)
 {
     const struct slc_csv *csv = opening->csv;

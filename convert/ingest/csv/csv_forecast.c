@@ -22,7 +22,7 @@ static const uint64_t touched_bytes = UINT64_C(1) << 20;
 /* Bytes of the file of rows that are read for the sample of the builder (convert_sample.c). */
 static const uint64_t row_sample_bytes = UINT64_C(2) << 20;
 
-/* A column of strings whose dictionary has all strings of the column. */
+/* A column of strings, after its dictionary has all of them. */
 struct column {
     double count, text; /* number of strings, and bytes of their records in the file */
     uint64_t table;

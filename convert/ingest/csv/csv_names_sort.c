@@ -9,7 +9,7 @@
 
 enum { SHORT_RECORD_BYTES = 256 /* first bytes read of a record; most records are shorter */ };
 
-/* A string that is sorted, in words of 32 bits, so that it has 20 bytes. */
+/* A string to be sorted. Its members are words of 32 bits, so that it has 20 bytes. */
 struct sort_item {
     uint32_t prefix[2]; /* slc_csv_order_prefix, the upper half first */
     uint32_t place[2];

@@ -67,7 +67,7 @@ parse_value(const struct slc_csv_part *part, const struct slc_csv_field *field, 
     return !field->doubled && slc_csv_value(field->text, field->bytes, value);
 }
 
-/* Returns true for a number of any size. */
+/* Returns true if a field is a number, of any size. */
 static bool is_number(const struct slc_csv_field *field)
 {
     const char *at = field->text, *end = at + field->bytes;

@@ -15,9 +15,9 @@ bool slc_csv_next_record(struct slc_csv_part *part, unsigned *count, size_t *end
 /* Advances the part past the record that ends at `end`. */
 void slc_csv_pass_record(struct slc_csv_part *part, size_t end);
 
-/* Translates as many records as the part has space for. Afterwards the whole text is translated
- * unless part->position is less than part->bytes or a fault is set. Threads: any number, each with
- * its own part. */
+/* Translates as many records as the part has space for. If part->position is then below
+ * part->bytes, or a fault is set, some text is not translated. Threads: any number, each with its
+ * own part. */
 void slc_csv_translate(struct slc_csv_part *part);
 
 /* Assigns numbers to the new strings of a part, whose first line is `line`. Threads: one at a time,

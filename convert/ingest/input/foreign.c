@@ -53,7 +53,7 @@ skip_to(const unsigned char *head, size_t bytes, const char *blanks, size_t *at)
 }
 
 /* Returns true for text that begins like a JSON object with a member, or like an array of such
- * objects or of arrays. A table may begin with single brackets. */
+ * objects or of arrays. A table may begin with a single bracket. */
 static bool is_json(const unsigned char *head, size_t bytes)
 {
     static const char blanks[] = " \r\n\t", no_tab[] = " \r\n";
