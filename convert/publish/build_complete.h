@@ -4,7 +4,7 @@
  * When a store is complete and synced in OUT.slc.part, the file complete.state in the same folder
  * records the input, the options, the manifest, and the report. Only then are the states for
  * resuming removed. complete.state moves to OUT.slc together with the store, and shows there that
- * this build published the store. It is removed in the last step and is not part of the store.
+ * this build published the store. The last step removes the file, which is not part of the store.
  *
  * A later run with the same input and options verifies the manifest, headers and indices of the
  * store. It verifies no blocks: all files were synced before the state was written, and readers

@@ -34,8 +34,8 @@ struct slc_csv_feed {
      * and `first`. Threads: one at a time. Errors: those of the source. */
     enum slc_status (*next)(void *context, struct slc_csv_part *part, struct slc_error *err);
     /* Writes the fields of at most `most` rows from `position` on, and their positions to `starts`.
-     * Returns the number of rows. It is 0 at the end of the part, if the text is full, or if the
-     * next row is faulty (part->fault). Threads: any number, each with its own part. */
+     * Returns the number of rows. The number is 0 at the end of the part, if the text is full, or
+     * if the next row is faulty (part->fault). Threads: any number, each with its own part. */
     unsigned (*render)(void *context, struct slc_csv_part *part, unsigned most);
     /* Releases what `next` assigned to a part. Threads: any number. */
     void (*release)(void *context, struct slc_csv_part *part);
