@@ -50,7 +50,7 @@ struct slc_conflict_cost {
 
 enum {
     SLC_CONFLICT_CANDIDATES = 2, /* strategies of a trial */
-    /* The strategies of a trial, and `spare`. */
+    /* Maximum number of costs: one per strategy of a trial, and the cost of `spare`. */
     SLC_CONFLICT_COSTS = SLC_CONFLICT_CANDIDATES + 1
 };
 

@@ -312,10 +312,9 @@ struct slc_device_algebra_ops {
 
     /* Adds rows of the output of `from` to the output of this device. Called after job.end of the
      * same mode on both devices and before any other use of the outputs. With `deterministic` the
-     * result does not depend on how nonzeros are distributed among devices. For that, each device
-     * must call output_add for every other device, even with no rows: a column to which one device
-     * could not add a number then becomes NaN on all devices. After an error the output is
-     * undefined. */
+     * result does not depend on how nonzeros are distributed among devices. Each device must
+     * therefore call output_add for every other device, even without rows: only then is a column
+     * that is NaN on one device NaN on all devices. After an error the output is undefined. */
     enum slc_status (*output_add)(struct slc_device *device,
                                   const struct slc_device *from,
                                   const struct slc_row_span *rows,

@@ -28,30 +28,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a solver needs of a row. */
+/* The input from which a solver updates a row. */
 enum slc_row_input { SLC_ROW_MTTKRP, SLC_ROW_NONZEROS };
-/* What a row needs after a step. */
+/* Whether a row is solved after a step or needs another traversal. */
 enum slc_row_next { SLC_ROW_DONE, SLC_ROW_AGAIN };
 
 enum {
-    /* Most nonzeros of a piece. */
+    /* Maximum number of nonzeros of a piece. */
     SLC_ROW_PIECE = 1024,
-    /* Most numbers of the products of a piece, 1 MiB, unless a piece had fewer than
-     * SLC_ROW_PIECE_LEAST nonzeros. */
+    /* Maximum number of numbers in the products of a piece (1 MiB). Pieces of SLC_ROW_PIECE_LEAST
+     * nonzeros may exceed it. */
     SLC_ROW_PRODUCTS = 1 << 17,
     SLC_ROW_PIECE_LEAST = 64,
-    /* Numbers that slc_row_solver.measure adds to; see there. */
+    /* Number of measures (slc_row_solver.measure). */
     SLC_ROW_MEASURES = 2
 };
 
-/* Returns the numbers of a vector, and the pitch of products: the rank, rounded up to whole
- * vectors of every instruction set. */
+/* Returns the length of a vector, which is also the pitch of products: the rank rounded up to a
+ * multiple of 8, so that rows fill whole registers of every instruction set. */
 static inline uint32_t slc_row_width(uint32_t rank)
 {
     return (rank + 7) / 8 * 8;
 }
 
-/* Returns the most nonzeros of a piece. */
+/* Returns the maximum number of nonzeros of a piece. */
 static inline uint32_t slc_row_piece_nnz(uint32_t rank)
 {
     const uint32_t nnz = SLC_ROW_PRODUCTS / slc_row_width(rank) / SLC_ROW_PIECE_LEAST;
@@ -75,8 +75,8 @@ struct slc_row_mode {
     /* R x R: Hadamard product of the Gram matrices of the other modes. NULL for solvers of
      * nonzeros. */
     const double *gram;
-    /* R: product over the other modes of the column sums, which is the sum of the products over
-     * all cells of a row. NULL for solvers of MTTKRP rows. */
+    /* R: for each column, the product of the column sums of all other factors. It equals the sum of
+     * the products over all cells of a row. NULL for solvers of MTTKRP rows. */
     const double *totals;
 };
 
@@ -84,11 +84,11 @@ struct slc_row_mode {
 struct slc_row {
     uint64_t index; /* row of the factor, in the order of the store */
     uint64_t nnz;
-    uint32_t traversals; /* complete traversals */
-    /* true if every traversal reads the drive: a solver should do as much as possible in each, for
-     * example evaluate all step lengths at once. The result must have the same bits. */
+    uint32_t traversals; /* number of complete traversals */
+    /* true if every traversal reads the drive. A solver should then need few traversals, for
+     * example by evaluating all step lengths in one, but must return the same bits. */
     bool streamed;
-    double *x;      /* vector, in: start, out: solution */
+    double *x;      /* vector; in: start, out: solution */
     double *memory; /* slc_row_solver.memory numbers, zero at the start of a row */
 };
 
@@ -101,10 +101,9 @@ struct slc_row_piece {
     const double *products;
 };
 
-/* Functions get the `context` of the solver first. Those with a worker run concurrently for
- * different workers; the others run alone. Solvers of MTTKRP rows set `solve`, solvers of nonzeros
- * set `sums`, `memory`, `add` and `step`; a function that the comment calls optional may be
- * NULL. */
+/* The first argument of each function is the `context` of the solver. Functions with a `worker` run
+ * concurrently for different workers; the others run alone. Solvers of MTTKRP rows set `solve`,
+ * solvers of nonzeros set `sums`, `memory`, `add` and `step`. Optional functions may be NULL. */
 struct slc_row_solver {
     const char *name;
     enum slc_row_input input;
@@ -126,7 +125,7 @@ struct slc_row_solver {
                              double *rows,
                              struct slc_error *err);
 
-    /* Return the most numbers of `sums`, and the numbers of slc_row.memory. */
+    /* Return the maximum length of `sums` in add and step, and the length of slc_row.memory. */
     uint64_t (*sums)(void *context, uint32_t rank);
     uint64_t (*memory)(void *context, uint32_t rank);
 

@@ -43,7 +43,7 @@ static inline double slc_squares_total(const struct slc_squares *sum)
 }
 
 /* Returns the square root of the sum divided by `count`: the root mean square of `count` numbers,
- * or the 2-norm for a count of 1. Infinite only if the result is. */
+ * or the 2-norm for a count of 1. Intermediate results do not overflow. */
 static inline double slc_squares_root(const struct slc_squares *sum, double count)
 {
     const double middle = sum->middle + sum->small * 0x1p-537 * 0x1p-537;

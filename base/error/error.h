@@ -40,9 +40,9 @@ const char *slc_status_name(enum slc_status status);
 typedef const char *slc_field_name_fn(enum slc_error_field field);
 
 /* Writes "FILE:LINE:COLUMN: MESSAGE (FIELD)" or "FILE: block B, offset O: MESSAGE", to `text`,
- * without the parts that `err` does not have. If `name` is NULL, fields are omitted. The text is
- * always terminated by 0. Returns the length of the whole line, even if it was cut (as
- * snprintf). */
+ * without the parts that `err` does not have. If `name` is NULL, fields are omitted. The text
+ * always ends with 0. Returns the length of the whole line, even if `text` holds only its start
+ * (like snprintf). */
 int slc_error_format(const struct slc_error *err,
                      slc_field_name_fn *name,
                      char *text,
@@ -88,8 +88,8 @@ enum slc_status
 slc_fail_errno(struct slc_error *err, int system_errno, const char *file, const char *format, ...)
     SLC_PRINTF(4, 5);
 
-/* Checks the result of a system call. Returns SLC_OK if `result` is not negative, otherwise records
- * the fault as slc_fail_errno does for error -result. */
+/* Checks the result of a system call. Returns SLC_OK if `result` is not negative, otherwise calls
+ * slc_fail_errno with the errno value -result. */
 enum slc_status
 slc_check_call(int result, struct slc_error *err, const char *file, const char *format, ...)
     SLC_PRINTF(4, 5) SLC_NODISCARD;

@@ -66,10 +66,10 @@ uint64_t slc_memory_page_bytes(void);
 uint64_t slc_memory_resident(void);
 uint64_t slc_memory_peak(void);
 /* Sets a minimum for the result of slc_memory_resident. A forked process needs it, because the
- * system counts the pages of the parent only when the child touches them. Call it before threads
- * start. */
+ * system counts the pages of the parent only when the child touches them. Call this function before
+ * threads start. */
 void slc_memory_resident_at_least(uint64_t bytes);
-/* Environment variable with the bytes of memory that slc_memory_machine returns at most. */
+/* Environment variable with an upper limit, in bytes, for the result of slc_memory_machine. */
 #define SLC_MEMORY_VARIABLE "SLUICE_MEMORY"
 
 /* Returns the memory in bytes beyond which the kernel ends this process: the minimum of physical

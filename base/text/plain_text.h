@@ -1,5 +1,5 @@
-/* Replaces control characters, which terminals would interpret or which would show the text in
- * another order than it is stored, in text that comes from files and users. */
+/* Replaces control characters in text that comes from files and users. Terminals would interpret
+ * them, or show the text in another order than it is stored. */
 #ifndef SLC_BASE_PLAIN_TEXT_H
 #define SLC_BASE_PLAIN_TEXT_H
 

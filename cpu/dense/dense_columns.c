@@ -68,8 +68,8 @@ enum slc_status slc_dense_scale(struct slc_dense *dense,
     return slc_team_for(dense->workers, matrix->rows, SLC_PANEL_ROWS, scale_rows, &sweep, err);
 }
 
-/* Adds an element to the element of largest magnitude so far (the first of several equal elements),
- * and to the largest magnitude of the elements of the opposite sign. */
+/* Updates *largest, the element of largest magnitude so far (the first of several equal elements),
+ * and *opposite, the largest magnitude of the elements of the opposite sign, with an element. */
 static void add_extreme(double value, double *largest, double *opposite)
 {
     const bool opposes = value != 0.0 && signbit(value) != signbit(*largest);

@@ -130,7 +130,7 @@ enum slc_status slc_dense_condition(struct slc_dense *dense,
 
             dense->grams[i * rank + j] = norms > 0.0 ? gram[i * rank + j] / norms : 0.0;
         }
-        dense->grams[i * rank + i] = 1.0; /* a zero column becomes a column of its own */
+        dense->grams[i * rank + i] = 1.0; /* a zero column becomes a column of the identity */
     }
     SLC_TRY(find_eigenvalues(dense, rank, false, err));
     const double largest = dense->columns[rank - 1];

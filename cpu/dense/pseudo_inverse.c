@@ -14,8 +14,8 @@
 
 enum {
     PANEL_ROWS = 256,
-    LAPACK_WORK =
-        64 /* LAPACK's workspace in numbers per column; LAPACK's blocks have 32 or 64 columns */
+    LAPACK_WORK = 64 /* numbers of LAPACK's workspace per column: the larger of LAPACK's block
+                        sizes, 32 and 64 */
 };
 
 struct inverse {

@@ -16,12 +16,12 @@
 
 enum {
     ROWS = SLC_BLOCK_ROWS,
-    /* A strip is the rows that are solved together. Number of vectors per column of a strip, so
-     * that the sums use half of the registers. */
+    /* Number of vectors per column of a strip, the rows that are solved together. The sums of this
+     * number of vectors use half of the registers. */
     STRIP_VECTORS = SET_VECTOR_REGISTERS / 2 / SLC_SOLVE_COLUMNS,
     STRIP_ROWS = STRIP_VECTORS * LANES,
-    /* Coordinate descent: rows that descend together, and partial sums per row, so that the sums
-     * use half of the registers and hide the latency of an addition. */
+    /* Coordinate descent: number of vectors of rows that descend together, and of partial sums per
+     * row. The sums use half of the registers and hide the latency of an addition. */
     DESCENT_VECTORS =
         ROWS / LANES < SET_VECTOR_REGISTERS / 2 ? ROWS / LANES : SET_VECTOR_REGISTERS / 2,
     DESCENT_ROWS = DESCENT_VECTORS * LANES,
@@ -242,8 +242,8 @@ static inline __attribute__((always_inline)) vector blend(bits mask, vector yes,
     return (vector)(((bits)yes & mask) | ((bits)no & ~mask));
 }
 
-/* Returns the number that minimizes the objective of one number, from its minimizer without l1 and
- * bounds. The last addition turns -0 into 0. */
+/* Returns the minimizer of the objective in one number, given its minimizer without l1 and bounds.
+ * The last addition turns -0 into 0. */
 static inline __attribute__((always_inline)) vector
 constrain(vector value, double threshold, double low, double high)
 {
@@ -290,8 +290,8 @@ static inline __attribute__((always_inline)) void descent_slope(const struct slc
     }
 }
 
-/* Makes one sweep over the numbers of the active rows of a strip. Sets drop to twice the decrease
- * of the objective, or less. */
+/* Makes one sweep over the numbers of the active rows of a strip. Sets `drop` to a lower bound of
+ * twice the decrease of the objective. */
 static inline __attribute__((always_inline)) void descent_sweep(const struct slc_descent *descent,
                                                                 const double *m,
                                                                 double *x,

@@ -45,7 +45,8 @@ struct slc_descent {
     double l1, low, high;  /* low and high may be infinite */
     double tolerance;      /* 0 or more */
     const double *gram;    /* width x width: V, padded with zeros */
-    const double *inverse; /* 1 / V_rr, or 0 for numbers that are only moved between the bounds */
+    const double *inverse; /* 1 / V_rr, or 0 for numbers that do not affect the squares and are only
+                              clamped to the bounds */
 };
 
 struct slc_dense_kernels {

@@ -1,9 +1,9 @@
 /* Implements the inner loops of row solvers, for one instruction set.
  *
- * Nonzeros are processed in groups of as many as a vector has numbers. The inner products of a
- * group are added up by exchanging halves of vectors, which leaves one number per nonzero in a
- * vector, so that a division or logarithm serves the whole group. The last group repeats its last
- * nonzero with the value 0. */
+ * Nonzeros are processed in groups: a group has as many nonzeros as a vector has numbers. The inner
+ * products of a group are added up by exchanging halves of vectors. The result is a vector with one
+ * number per nonzero, so one division or logarithm serves the whole group. The last group repeats
+ * its last nonzero with the value 0. */
 #include "cpu/kernel/row_kernels.h"
 
 #include "cpu/kernel/row_product_tmpl.h"
@@ -14,12 +14,12 @@
 #include <math.h>
 
 enum {
-    /* Widest sums that stay in registers, in vectors. */
+    /* Maximum number of vectors of a row of sums that stays in registers. */
     FIXED_VECTORS = 4,
-    /* Rows and columns of a tile of normal equations, in numbers and in vectors. */
+    /* Size of a tile of normal equations: number of rows, and number of vectors per row. */
     TILE_ROWS = SET_VECTOR_REGISTERS == 32 ? 8 : 4, /* whole vectors */
     TILE_VECTORS = 2,
-    /* Numbers of a block of products that stays in the L1 cache. */
+    /* Maximum number of numbers of a block of products, which stays in the L1 cache. */
     BLOCK_NUMBERS = 2048,
     BLOCK_ROWS = BLOCK_NUMBERS / 8
 };
@@ -122,7 +122,7 @@ INLINE void store_group(double *to, uint32_t last, vector numbers)
     }
 }
 
-/* Returns the larger numbers; `least` for NaN. */
+/* Returns the larger of two numbers in each lane; `least` if the number is NaN. */
 INLINE vector at_least(vector numbers, vector least)
 {
     const bits more = numbers > least;
@@ -416,8 +416,9 @@ static const bits LANE_NUMBERS = {0, 1, 2, 3};
 static const bits LANE_NUMBERS = {0, 1};
 #endif
 
-/* Multiplies row k, from the vector that contains the diagonal on, by the inverse of the root of
- * its pivot, which replaces the diagonal. Returns false if the pivot is too small or not finite. */
+/* Multiplies row k by the inverse of the root of its pivot, starting with the vector that contains
+ * the diagonal, and stores this inverse in the diagonal. Returns false if the pivot is too small or
+ * not finite. */
 INLINE bool scale_pivot(uint32_t k, uint32_t width, const double *least, double *row)
 {
     const double pivot = row[k];
@@ -430,7 +431,7 @@ INLINE bool scale_pivot(uint32_t k, uint32_t width, const double *least, double 
     const bits diagonal = LANE_NUMBERS == (int64_t)(k - block);
     const vector scaled = inverse * load(row + block);
 
-    /* The vector is stored as a whole, because it is loaded again at once. */
+    /* Store the whole vector at once: loading it soon after two partial stores would stall. */
     store(row + block,
           (vector)(((bits)scaled & ~diagonal) | ((bits)broadcast(inverse) & diagonal)));
     for (uint32_t j = block + LANES; j < width; j += LANES) {
@@ -472,7 +473,7 @@ static uint32_t cholesky(uint32_t rank, uint32_t width, const double *least, dou
     return rank;
 }
 
-/* Solves U^T y = x for as many numbers as a vector has, and subtracts them from the others. */
+/* Solves U^T y = x for one vector of numbers, and subtracts their multiples from later numbers. */
 INLINE void
 substitute_forward(uint32_t rank, uint32_t width, const double *u, uint32_t first, double *x)
 {
@@ -500,7 +501,7 @@ substitute_forward(uint32_t rank, uint32_t width, const double *u, uint32_t firs
     }
 }
 
-/* Solves U x = y for as many numbers as a vector has, if the later numbers of x are known. */
+/* Solves U x = y for one vector of numbers. Needs: the later numbers of x are known. */
 INLINE void
 substitute_backward(uint32_t rank, uint32_t width, const double *u, uint32_t first, double *x)
 {

@@ -1,9 +1,9 @@
 /* Inner loops of row solvers (cpu/row/), one table per instruction set (row_kernel_set.c). Vectors
  * have `width` f64 numbers: the rank rounded up to a multiple of 8 (slc_row_width). Products are
  * nnz x width, row-major. Vectors, matrices and products begin at a multiple of 64 bytes; numbers
- * after the rank are zero and remain zero. `nnz` may be 0. Multiply and add are fused if the
- * instruction set supports it, so instruction sets agree up to rounding; the result of one
- * instruction set does not depend on the number of calls for other rows. */
+ * after the rank are zero and remain zero. `nnz` may be 0. Multiplications and additions are fused
+ * if the instruction set can do so; the results of different instruction sets therefore differ in
+ * the last bits. The result for a row does not depend on calls for other rows. */
 #ifndef SLC_CPU_ROW_KERNELS_H
 #define SLC_CPU_ROW_KERNELS_H
 
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Least number of which a logarithm is computed. */
+/* Smaller positive numbers are raised to this number before their logarithm is computed. */
 #define SLC_ROW_LOG_FLOOR 1e-300
 
 /* Arguments of the products of factor rows. */
@@ -24,7 +24,7 @@ struct slc_row_product_span {
     enum slc_value_type type;
     bool wide;                         /* rows are uint64_t, otherwise uint32_t */
     const void *rows[SLC_MAX_ORDER];   /* nnz row numbers, per factor */
-    const void *factor[SLC_MAX_ORDER]; /* first number of row 0 */
+    const void *factor[SLC_MAX_ORDER]; /* address of row 0 */
     uint64_t pitch[SLC_MAX_ORDER];     /* numbers from one row to the next */
     const double *weights;             /* vector of `rank` factors of the columns; NULL: ones */
     double *products;                  /* nnz x width, out */
@@ -34,7 +34,7 @@ struct slc_row_product_span {
 struct slc_row_poisson_span {
     uint32_t nnz;
     uint32_t width;
-    double floor; /* least model value, above 0 */
+    double floor; /* minimum of a model value, above 0 */
     const double *values, *products;
     const double *x;
     double *phi; /* adds the sum of v / m times the products, m = max(product x, floor) */

@@ -12,7 +12,8 @@ enum {
     /* Rows are prefetched this number of nonzeros in advance. */
     AHEAD = 8,
     LINE_BYTES = 64,
-    /* Most bytes of a row that are prefetched: the processor itself continues a longer row. */
+    /* Maximum number of bytes of a row that are prefetched: the processor itself prefetches the
+     * rest of a longer row. */
     PREFETCH_BYTES = 128
 };
 

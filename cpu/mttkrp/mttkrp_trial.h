@@ -9,10 +9,10 @@
  * of the candidates. Only the work on a block that has arrived is timed, so waiting for I/O is not
  * included. The time of a turn is the median over its tiles, because a worker may be interrupted
  * during a tile, and the first tile touches the worker's scratch for the first time. Copies must
- * also be zeroed and added up. The trial adds a cost per byte of a copy that its tiles were the
- * first to reach: at a typical rate during the pass, and at the measured rate at the end. The cost
- * of mapping new memory is not included, because a run maps the memory only once, or in a few
- * passes if workers reach other rows in each pass. */
+ * also be zeroed and added up. The trial therefore adds a cost for each byte of a copy that its
+ * tiles were the first to reach: a typical cost during the pass, and the measured cost at the end.
+ * The cost of mapping new memory is not included, because a run maps the memory only once, or in a
+ * few passes if workers reach other rows in each pass. */
 #ifndef SLC_CPU_MTTKRP_TRIAL_H
 #define SLC_CPU_MTTKRP_TRIAL_H
 

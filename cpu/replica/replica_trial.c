@@ -1,9 +1,9 @@
 /* Times forms of a mode's copy by computing from a sample of its pieces.
  *
  * For each form, the pieces are written to the memory of the mode's chunks. Then all workers
- * compute from the pieces at the same time, each worker from separate pieces and to separate rows,
- * as in an MTTKRP. The result is the sum of the times of each worker's fastest round: a round in
- * which a thread lost its processor for some time does not measure the form. */
+ * compute from the pieces at the same time, as in an MTTKRP. Each worker reads separate pieces and
+ * adds to separate rows. The result is the sum of the times of each worker's fastest round: a round
+ * in which a thread lost its processor for some time does not measure the form. */
 #include "base/error/clock.h"
 #include "base/thread/team.h"
 #include "cpu/mttkrp/mttkrp.h"

@@ -12,11 +12,11 @@ enum { BLOCK_M, BLOCK_START, BLOCK_ROW, BLOCK_DUAL, BLOCK_STEP, BLOCK_NEXT, BLOC
 
 struct admm {
     struct slc_admm_options options;
-    struct slc_row_terms terms; /* of the current mode */
+    struct slc_row_terms terms; /* terms of the current mode */
     struct slc_solver system;   /* V + (ridge + rho) I */
     uint32_t rank, width;
     double rho;
-    double *gram; /* R x R: V + ridge I; then the same with rho, while it is factorized */
+    double *gram; /* R x R: V + ridge I; rho I is added during the factorization */
     double *ones;
     double *scratch;
     uint64_t block_elements;
@@ -90,7 +90,7 @@ static double objective(const struct admm *admm, const double *m, const double *
     return sum;
 }
 
-/* Makes the second half of a step of a row, after `step` = (m + rho (row + dual)) (V + rho I)^-1:
+/* Makes the second half of a step of a row; `step` is (m + rho (row + dual)) (V + rho I)^-1:
  * updates the row and its dual variables. `next` is scratch. Returns true if the row is complete.
  */
 static bool
@@ -113,7 +113,7 @@ finish_step(const struct admm *admm, const double *step, double *row, double *du
     return primal <= admm->options.tolerance * size && moved <= admm->options.tolerance * dual_size;
 }
 
-/* Starts a block: rows within the constraints, and their dual variables. */
+/* Starts a block: moves its rows within the constraints and sets their dual variables. */
 static void
 start_block(const struct admm *admm, const double *m, double *start, double *row, double *dual)
 {
@@ -156,7 +156,7 @@ static void solve_block(const struct admm *admm, double *blocks, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t at = (uint64_t)i * admm->width;
 
-        /* also if the objective is not finite */
+        /* restore the start of the row, also if the new objective is not finite */
         if (!(objective(admm, m + at, row + at) <= objective(admm, m + at, start + at))) {
             memcpy(row + at, start + at, admm->rank * sizeof *row);
         }

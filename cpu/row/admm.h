@@ -5,10 +5,10 @@
  * For a row m of the MTTKRP and the Gram matrix V of the other factors, the solver minimizes
  *     1/2 x V x^T - m x^T + ridge / 2 sum x_r^2 + l1 sum |x_r|
  * under the constraints of struct slc_row_terms. V + rho I is factorized once per mode, with rho
- * the mean of the diagonal of V. Each row ends on its own, when its steps are small. The dual
- * variables are not kept between updates: they start with the gradient at the current row, which
- * are the dual variables of the solution if the row is a solution. If a row that satisfied the
- * constraints would end with a larger objective, it stays as it was. So the objective never
+ * the mean of the diagonal of V. Each row ends separately, when its own steps are small. The dual
+ * variables are not kept between updates. They start with the gradient at the current row, because
+ * at a solution the dual variables equal the gradient. If the new row has a larger objective than
+ * the current row, moved within the constraints, the latter is kept. So the objective never
  * increases. */
 #ifndef SLC_CPU_ROW_ADMM_H
 #define SLC_CPU_ROW_ADMM_H
@@ -19,8 +19,8 @@
 
 struct slc_admm_options {
     const struct slc_row_terms *terms; /* one per mode; borrowed */
-    /* A row ends when the squared primal and dual steps are at most this part of the squared norms
-     * of the row and of its dual variables. */
+    /* A row ends when its squared primal step is at most `tolerance` times the squared norm of the
+     * row, and its squared dual step at most `tolerance` times that of its dual variables. */
     double tolerance;
     unsigned steps;          /* maximum number of steps */
     struct slc_dense *dense; /* scratch for the factorization; borrowed */

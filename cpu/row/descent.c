@@ -12,7 +12,7 @@
 struct descent {
     struct slc_descent_options options;
     const struct slc_dense_kernels *kernels;
-    struct slc_descent problem; /* of the current mode */
+    struct slc_descent problem; /* the problem of the current mode */
     double *gram, *inverse;
     /* Per worker: rows of M and X that do not fill a block, and the scratch of the kernel. */
     double *scratch;
@@ -20,7 +20,7 @@ struct descent {
     struct slc_buffer buffer;
 };
 
-/* Sizes in elements: V and inverses, and the scratch of a worker. */
+/* Return numbers of elements: of V and its inverses, and of the scratch of a worker. */
 static uint64_t matrix_elements(uint32_t rank)
 {
     const uint64_t width = slc_row_width(rank);

@@ -4,8 +4,9 @@
  * For a row m of the MTTKRP and the Gram matrix V of the other factors, the solver minimizes
  *     1/2 x V x^T - m x^T + ridge / 2 sum x_r^2 + l1 sum |x_r|,  low <= x_r <= high.
  * Each sweep sets every x_r in turn to its minimizer, so the objective never increases. The sweeps
- * start with the current row and end when a sweep gains little ([Gillis2012] section 4.2). A number
- * whose component is zero in another mode does not affect the objective and keeps its value. */
+ * start with the current row and end when a sweep reduces the objective little ([Gillis2012]
+ * section 4.2). A number whose component is zero in another mode does not affect the objective and
+ * keeps its value. */
 #ifndef SLC_CPU_ROW_DESCENT_H
 #define SLC_CPU_ROW_DESCENT_H
 
@@ -14,7 +15,7 @@
 
 struct slc_descent_options {
     const struct slc_row_terms *terms; /* one per mode, without simplex; borrowed */
-    double tolerance; /* end of the sweeps: gain relative to the largest gain of a sweep */
+    double tolerance; /* a row ends when a sweep gains at most this fraction of its largest gain */
     unsigned sweeps;  /* maximum number of sweeps */
 };
 

@@ -4,8 +4,8 @@
  * solver is created. m is the model at a nonzero with value v: the inner product of x and the
  * products of the nonzero.
  *
- * Only columns r with `fixed` unset are solved for. A fixed column keeps its x: completion with
- * biases has components that are ones in all modes but one. */
+ * A column that is marked in `fixed` keeps its x; only the other columns are solved for. Completion
+ * with biases has such columns: components that are ones in all modes but one. */
 #ifndef SLC_CPU_ROW_H
 #define SLC_CPU_ROW_H
 
@@ -30,14 +30,14 @@ enum slc_row_method {
  * workers or the order of rows. */
 struct slc_row_statistics {
     uint64_t rows;
-    uint64_t traversals; /* of all rows: inner iterations */
+    uint64_t traversals; /* total over all rows, the number of inner iterations */
     /* Poisson: rows that did not satisfy the tolerance at their first traversal; other losses: rows
-     * that did not satisfy it at the last */
+     * that did not satisfy it at their last traversal */
     uint64_t unconverged;
     uint64_t singular; /* rows whose normal equations were singular */
-    /* Poisson: largest violation of the KKT conditions, |min(x, totals - phi)|, over all rows at
-     * their first and at their last traversal. The first is that of the model before the mode was
-     * updated. */
+    /* Poisson: largest violation of the KKT conditions, |min(x, totals - phi)|, over all rows, at
+     * their first and at their last traversal. violation_first describes the model before the
+     * update. */
     double violation_first, violation_last;
 };
 
@@ -45,23 +45,25 @@ struct slc_row_statistics {
  * Poisson log-likelihood of all its cells, x totals - sum of v log(m), without log(v!). Values must
  * not be negative. x must not be negative. */
 struct slc_row_poisson_options {
-    unsigned inner;   /* most updates of a row */
-    double tolerance; /* a row is solved if its KKT violation is below */
-    double floor;     /* least model value in a division, above 0 */
-    /* MU: an element of the normalized row below zero_tolerance, whose phi exceeded its total in
-     * the previous update, starts at zero_offset more. This releases zeros that satisfy no KKT
-     * condition. The flags of mode n have slc_row_flag_bytes(rank) bytes per row, zero at first;
-     * they are a part of the state of a run. NULL: elements that are zero stay zero. */
+    unsigned inner;   /* maximum number of updates of a row */
+    double tolerance; /* a row is solved if its KKT violation is below this number */
+    double floor;     /* minimum of a model value in a division, above 0 */
+    /* MU: adds zero_offset to the elements of the normalized row that are below zero_tolerance and
+     * whose phi exceeded their total at the end of the previous update. Otherwise such zeros, which
+     * violate the KKT conditions, would stay zero. `flags` records these elements:
+     * slc_row_flag_bytes(rank) bytes per row of mode n, initially zero, and part of the state of a
+     * run. NULL: zeros stay zero. */
     double zero_tolerance, zero_offset;
     unsigned char *flags[SLC_MAX_ORDER];
     /* PDNR */
-    unsigned inner_first; /* most updates of a row in the first outer iteration */
-    double damping;       /* of the first step of a row */
-    double active;        /* elements up to this size are fixed if their gradient is positive */
+    unsigned inner_first; /* maximum number of updates of a row in the first outer iteration */
+    double damping;       /* damping of the first step of a row */
+    double active;        /* elements of at most this size are fixed in a step if their gradient is
+                             positive */
 };
 
-/* Returns the options of CP-APR without flags: 10 updates (2 by PDNR at first), tolerance 1e-4,
- * floor 1e-10, zeros below 1e-10 start at 1e-2, damping 1e-5, active 1e-8. */
+/* Returns the options of CP-APR without flags: inner 10, inner_first 2, tolerance 1e-4, floor
+ * 1e-10, zero_tolerance 1e-10, zero_offset 1e-2, damping 1e-5, active 1e-8. */
 struct slc_row_poisson_options slc_row_poisson_defaults(void);
 
 static inline uint64_t slc_row_flag_bytes(uint32_t rank)
@@ -73,11 +75,11 @@ static inline uint64_t slc_row_flag_bytes(uint32_t rank)
  * SLC_ROW_METHOD_NEWTON. The objective of a row is the loss, the sum of (v - m)^2 for ALS and CCD,
  * plus the sum of ridge[r] x[r]^2. */
 struct slc_row_cell_options {
-    const double *ridge[SLC_MAX_ORDER];        /* R numbers per mode, at least 0; NULL: zeros */
-    bool ridge_by_count;                       /* multiply `ridge` by the nonzeros of the row */
-    const unsigned char *fixed[SLC_MAX_ORDER]; /* R numbers per mode, not 0: fixed; NULL: none */
-    /* CCD: most sweeps over a row. CCD and Newton: a row is solved if a sweep or step changes no
-     * element by more than tolerance times the largest element. Newton: most steps. */
+    const double *ridge[SLC_MAX_ORDER];        /* R numbers >= 0 per mode; NULL: zeros */
+    bool ridge_by_count;                       /* multiply `ridge` by the row's nnz */
+    const unsigned char *fixed[SLC_MAX_ORDER]; /* R flags per mode; NULL: none fixed */
+    /* `inner` is the maximum number of sweeps (CCD) or steps (Newton) of a row. A row is solved if
+     * a sweep or step changes no element by more than `tolerance` times the largest element. */
     unsigned inner;
     double tolerance;
 };
@@ -134,8 +136,8 @@ void slc_row_solver_destroy(struct slc_row_solver *solver);
 /* Returns the bytes that slc_row_solver_create allocates, for memory plans. */
 uint64_t slc_row_solver_memory_bytes(enum slc_row_method method, uint32_t rank, unsigned workers);
 
-/* Functions for solvers made by slc_row_solver_create, while no worker is in the solver. The first
- * reads the statistics since the last `begin`; the second replaces the tolerance. */
+/* Return the statistics since the last `begin`, and set the tolerance. Needs: the solver was made
+ * by slc_row_solver_create, and no worker is in the solver. */
 struct slc_row_statistics slc_row_solver_statistics(const struct slc_row_solver *solver);
 void slc_row_solver_set_tolerance(struct slc_row_solver *solver, double tolerance);
 

@@ -1,7 +1,7 @@
 /* Completion by cyclic coordinate descent. Each step minimizes the objective in one element of x
  * and updates the residuals of the row, so a sweep over the elements costs as much as a few
- * products of the row, while normal equations cost `rank` times as much. A row that is not a single
- * piece is solved by its normal equations: coordinate descent would read it once per element. */
+ * products of the row, while normal equations cost `rank` times as much. A row of several pieces is
+ * solved by its normal equations, because coordinate descent would read it once per element. */
 #include "cpu/row/row_state.h"
 
 #include <math.h>

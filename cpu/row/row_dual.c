@@ -1,7 +1,8 @@
-/* Completion by least squares for rows with few nonzeros. If every free column has a ridge, the
- * solution of the R x R normal equations is x = D^-1 P^T y with (P D^-1 P^T + I) y = v, where the
- * rows of P are the products of the n nonzeros, and D is the diagonal matrix of the ridges. This
- * n x n system is cheaper if n is at most half of R, and most rows of many tensors are so short. */
+/* Completion by least squares for rows with few nonzeros. If every column that is not fixed has a
+ * ridge, the solution of the R x R normal equations is x = D^-1 P^T y with (P D^-1 P^T + I) y = v,
+ * where the rows of P are the products of the n nonzeros, and D is the diagonal matrix of the
+ * ridges. This n x n system is cheaper if n is at most half of R, and most rows of many tensors are
+ * so short. */
 #include "cpu/row/row_state.h"
 
 #include <string.h>
@@ -59,7 +60,7 @@ void slc_row_solve_dual(struct row_state *state,
                         matrix + i * (uint64_t)pitch);
         matrix[i * (uint64_t)pitch + i] += 1.0;
     }
-    /* The matrix is I plus a positive semi-definite matrix: pivots are at least 1. */
+    /* The factorization cannot fail: the matrix is I plus a positive semi-definite matrix. */
     (void)kernels->cholesky(nnz, pitch, NULL, matrix);
     kernels->substitute(nnz, pitch, matrix, y);
     for (uint32_t r = 0; r < state->rank; r++) {

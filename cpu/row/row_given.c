@@ -1,4 +1,4 @@
-/* A solver of the caller, whose rows are counted. */
+/* Wraps a solver of the caller, to count its rows. */
 #include "cpu/row/row_state.h"
 
 static const struct slc_row_solver *given_of(const void *context)

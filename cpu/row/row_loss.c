@@ -61,7 +61,7 @@ static void evaluate_bernoulli(const struct slc_row_loss *loss,
     for (uint32_t i = 0; i < count; i++) {
         const double model = models[i];
         const double power = exp(-fabs(model));
-        const double smaller = power / (1.0 + power); /* of the two probabilities */
+        const double smaller = power / (1.0 + power); /* the smaller of the two probabilities */
 
         losses[i] = fmax(model, 0.0) + log1p(power) - values[i] * model;
         if (first != NULL) {

@@ -24,7 +24,7 @@ static unsigned char *flags_of(const struct row_state *state, const struct slc_r
     return flags == NULL ? NULL : flags + row->index * slc_row_flag_bytes(state->rank);
 }
 
-/* Releases inadmissible zeros. */
+/* Adds zero_offset to zeros that violate the KKT conditions (struct slc_row_poisson_options). */
 static void start(void *context, unsigned worker, struct slc_row *row)
 {
     const struct row_state *state = context;

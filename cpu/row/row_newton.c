@@ -1,10 +1,10 @@
 /* Damped Newton steps for a loss on the stored cells of a row.
  *
  * Every traversal evaluates the objective, its gradient and its curvature at a candidate. A
- * candidate is accepted if it decreases the objective by a part of what the quadratic model
- * predicts; otherwise the damping grows and the next candidate starts from the same x. The step d
- * solves (H + damping diag(H)) d = -gradient for the free elements: not fixed and, for losses of
- * non-negative models, not at 0 with a positive gradient. */
+ * candidate is accepted if it decreases the objective by a part of the decrease that the quadratic
+ * model predicts. Otherwise the damping grows, and the next candidate starts from the same x. The
+ * step d solves (H + damping diag(H)) d = -gradient for the free elements. An element is not free
+ * if it is fixed or, for a non-negative model, is 0 and has a positive gradient. */
 #include "cpu/row/row_state.h"
 
 #include <float.h>
@@ -16,13 +16,13 @@ static const double SUFFICIENT = 1e-4;
 /* Relative changes of the objective up to this size may be rounding errors. */
 static const double ROUNDING = 64 * DBL_EPSILON;
 
-/* What a row keeps between traversals. The accepted x, its gradient, and its matrix follow it in
- * the memory of the row. */
+/* State of a row between traversals. In the memory of the row, this struct is followed by the
+ * accepted x, its gradient and its matrix. */
 struct step_row {
     double damping;
-    double objective; /* at the accepted x */
-    double predicted; /* change of the objective by the quadratic model, below 0 */
-    uint32_t steps;   /* candidates that were evaluated after the first x */
+    double objective; /* objective at the accepted x */
+    double predicted; /* change of the objective predicted by the quadratic model, below 0 */
+    uint32_t steps;   /* number of candidates evaluated after the first x */
 };
 enum { ROW_NUMBERS = 8 };
 _Static_assert(sizeof(struct step_row) <= ROW_NUMBERS * sizeof(double), "size of step_row");
@@ -47,7 +47,7 @@ static double *matrix_of(const struct row_state *state, const struct slc_row *ro
     return gradient_of(state, row) + state->width;
 }
 
-/* The matrix, the gradient and the loss. */
+/* Returns the length of the sums: the matrix, the gradient and the loss. */
 static uint64_t sums(void *context, uint32_t rank)
 {
     const uint64_t width = slc_row_width(rank);
@@ -134,8 +134,8 @@ static void accept_candidate(const struct row_state *state,
     step_row(row)->objective = objective;
 }
 
-/* Copies the damped matrix of the free elements; other elements have columns of the identity and
- * the right side 0. */
+/* Copies the damped matrix of the free elements. Other elements get columns of the identity and 0
+ * on the right-hand side. */
 static void
 copy_damped(const struct row_state *state, const struct slc_row *row, double *u, double *d)
 {
@@ -177,8 +177,8 @@ static double predict(const struct row_state *state, const struct slc_row *row, 
     return sum;
 }
 
-/* Computes a candidate from the accepted x. Returns false if x is a minimum to the tolerance: then
- * row->x is the accepted x. */
+/* Computes a candidate from the accepted x. Returns false, with the accepted x in row->x, if x is a
+ * minimum within the tolerance. */
 static bool compute_candidate(struct row_state *state, unsigned worker, struct slc_row *row)
 {
     struct step_row *newton = step_row(row);

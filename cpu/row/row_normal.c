@@ -52,7 +52,7 @@ void slc_row_add_normal(const struct row_state *state,
     kernels->combine(nnz, width, piece->products, residuals, sums + row_square(state));
 }
 
-/* Normal equations without fixed columns: their rows and columns are 0. */
+/* Normal equations in which the rows and columns of fixed columns are 0. */
 struct system {
     const struct row_state *state;
     uint32_t rank, width;
@@ -124,8 +124,8 @@ static double inner(const double *a, const double *b, uint32_t count)
     return sum;
 }
 
-/* Computes the solution with the least norm. Scratch: l has width x width numbers, square has width
- * x width, z has 2 width. */
+/* Computes the solution with the least norm. Scratch: `l` and `square` have width x width numbers,
+ * `z` has 2 x width. */
 static void solve_least_norm(const struct system *system,
                              const double *right,
                              double *l,
@@ -157,7 +157,7 @@ static void solve_least_norm(const struct system *system,
     }
 }
 
-/* Copies the matrix with ridge; fixed columns become columns of the identity. Sets the least
+/* Copies the matrix with ridge; fixed columns become columns of the identity. Sets the minimum
  * pivots. */
 static void copy_system(const struct system *system, double *u, double *least)
 {

@@ -1,12 +1,13 @@
 /* Projected damped Newton steps for Poisson models, row by row [Hansen2015].
  *
- * An update of a row needs a traversal for its gradient and Hessian, and one or more for the line
- * search. Elements near zero with a positive gradient are active: they stay, or move along the
- * negative gradient if they are not zero. The step d of the free elements solves
+ * An update of a row needs one traversal for its gradient and Hessian, and one or more traversals
+ * for the line search. Elements near zero with a positive gradient are active: they stay if they
+ * are zero, and otherwise move along the negative gradient. The step d of the free elements solves
  * (H + damping I) d = -gradient. The line search tries step lengths 1, 1/2, .. 2^-9, projects x +
  * step d to numbers of at least 0, and accepts the first candidate that decreases the objective
- * sufficiently. If there is none, the update is a multiplicative update. The damping depends on the
- * decrease by a step of length 1 compared with the decrease of the quadratic model.
+ * sufficiently. If no candidate does, the update is a multiplicative update. The damping follows
+ * from the ratio of the decrease by a step of length 1 to the decrease that the quadratic model
+ * predicts.
  *
  * A streamed row evaluates all candidates in one traversal; the choice is the same. */
 #include "cpu/row/row_state.h"
@@ -21,21 +22,22 @@ enum {
     SEARCH_BLOCK = 128,
     MOST_DAMPINGS = 40
 };
-/* Least decrease of a candidate, relative to that of a linear model. */
+/* Minimum decrease of a candidate, relative to the decrease that a linear model predicts. */
 static const double SUFFICIENT = 1e-4;
 /* A candidate whose model sums to less than this over all cells is rejected. */
 static const double LEAST_SUM = 1e-7;
 
-/* What a row keeps between traversals; the vectors follow it in the memory of the row. */
+/* State of a row between traversals. In the memory of the row, vectors follow this struct. */
 struct newton_row {
     double damping;
     double before;    /* objective at x */
     double unit;      /* objective of the first candidate, or infinity */
-    double predicted; /* change of the objective by the quadratic model, at most 0 */
+    double predicted; /* change of the objective predicted by the quadratic model, at most 0 */
     double violation;
     uint32_t updates;   /* complete updates of the row */
-    uint32_t candidate; /* first candidate of this traversal, from 1; 0: gradient and Hessian */
-    uint32_t count;     /* candidates of this traversal */
+    uint32_t candidate; /* first candidate of this traversal, from 1; 0: the traversal computes
+                           gradient and Hessian */
+    uint32_t count;     /* number of candidates of this traversal */
 };
 enum { ROW_NUMBERS = 8 };
 _Static_assert(sizeof(struct newton_row) <= ROW_NUMBERS * sizeof(double), "size of newton_row");
@@ -153,7 +155,7 @@ static void add(void *context,
     to[0] += state->kernels->log_sum(piece->nnz, piece->values, models);
 }
 
-/* Returns the objective for the sum of v log(m). */
+/* Returns the objective at x; `logs` is the sum of v log(m). */
 static double objective(const struct row_state *state, const double *x, double logs)
 {
     double sum = 0.0;
@@ -189,7 +191,7 @@ static void choose_active(const struct row_state *state,
 }
 
 /* Solves (H + damping I) d = -gradient for the free elements; increases the damping until the
- * matrix is positive definite in working precision. Returns false if that does not help. */
+ * matrix is positive definite in working precision. Returns false if it stays indefinite. */
 static bool solve_free(struct row_state *state,
                        unsigned worker,
                        const struct slc_row *row,
@@ -247,8 +249,8 @@ static void compute_direction(struct row_state *state,
     }
 }
 
-/* Sets the candidates of the next traversal, from candidate c. Returns false if all others are
- * rejected. */
+/* Sets the candidates of the next traversal, starting with candidate c. Returns false if this and
+ * all later candidates are rejected. */
 static bool choose_candidates(const struct row_state *state, const struct slc_row *row, uint32_t c)
 {
     struct newton_row *newton = newton_row(row);
@@ -285,7 +287,7 @@ finish_row(struct row_state *state, unsigned worker, const struct slc_row *row)
     return SLC_ROW_DONE;
 }
 
-/* Ends a line search: moves to candidate c, or by a multiplicative update if c is 0. */
+/* Ends a line search: moves x to candidate c; if c is 0, makes a multiplicative update. */
 static enum slc_row_next
 finish_search(struct row_state *state, unsigned worker, struct slc_row *row, uint32_t c)
 {
@@ -315,7 +317,7 @@ finish_search(struct row_state *state, unsigned worker, struct slc_row *row, uin
     return finish_row(state, worker, row);
 }
 
-/* Uses the objectives of the candidates. */
+/* Accepts the first candidate whose objective decreases sufficiently, or tries more candidates. */
 static enum slc_row_next
 step_search(struct row_state *state, unsigned worker, struct slc_row *row, const double *logs)
 {

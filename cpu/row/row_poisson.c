@@ -1,4 +1,4 @@
-/* What the solvers of Poisson models share: measures and KKT violations. */
+/* Computes the measures and KKT violations of rows for all solvers of Poisson models. */
 #include "cpu/row/row_state.h"
 
 #include <math.h>
@@ -22,8 +22,8 @@ void slc_row_measure_poisson(void *context,
     state->kernels->models(piece->nnz, state->width, piece->products, row->x, models);
     for (uint32_t i = 0; i < piece->nnz; i++) {
         measures[1] += fabs(piece->values[i] - models[i]);
-        /* An inadmissible zero, which the next iteration releases, must not make the reported
-         * log-likelihood infinite. */
+        /* A zero that violates the KKT conditions must not make the reported log-likelihood
+         * infinite, because the next iteration changes the zero. */
         models[i] = models[i] > SLC_ROW_LOG_FLOOR ? models[i] : SLC_ROW_LOG_FLOOR;
     }
     measures[0] -= state->kernels->log_sum(piece->nnz, piece->values, models);

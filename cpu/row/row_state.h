@@ -19,7 +19,7 @@ struct row_state {
     unsigned workers;
     uint32_t rank, width;
     struct slc_row_mode mode;
-    double *totals;             /* vector: those of the mode, or zeros */
+    double *totals;             /* vector: the mode's totals, or zeros */
     const double *ridge;        /* of the mode; may be NULL */
     const unsigned char *fixed; /* of the mode; may be NULL */
     struct row_worker *worker;

@@ -15,11 +15,11 @@ struct smooth {
     uint64_t rows;
     uint32_t rank;
     double rho;
-    double *vectors, *values, *line; /* eigenvectors of V, one per R numbers; eigenvalues; a row */
+    double *vectors, *values, *line; /* eigenvectors of V (R numbers each), eigenvalues, a row */
     double *work;
     /* rows x R */
     double *step;   /* right-hand sides, then solutions */
-    double *pivots; /* of the tridiagonal systems */
+    double *pivots; /* pivots of the tridiagonal systems */
     double *row, *dual;
 };
 
@@ -204,7 +204,7 @@ static double objective(const struct smooth *smooth, const double *rows)
     return sum;
 }
 
-/* Sets `rows` to the start, within the constraints. */
+/* Sets `rows` to the factor before the update, moved within the constraints. */
 static void load_start(const struct smooth *smooth, double *rows)
 {
     for (uint64_t i = 0; i < smooth->rows; i++) {
@@ -256,8 +256,8 @@ static bool make_step(struct smooth *smooth)
            moved <= smooth->problem->tolerance * dual_size;
 }
 
-/* Starts the dual variables with the slope at the current rows, as in cpu/row/admm.c, if they are
- * smaller than the rows; otherwise, far from a solution, with zeros. */
+/* Starts the dual variables with the slope at the current rows, as in cpu/row/admm.c. If they are
+ * larger than the rows, the start is far from a solution, and they start with zeros. */
 static void start_dual(struct smooth *smooth)
 {
     const uint64_t all = smooth->rows * smooth->rank;
@@ -278,7 +278,8 @@ static void start_dual(struct smooth *smooth)
     }
 }
 
-/* Solves with constraints, into smooth->row. */
+/* Solves for the rows under constraints or with an l1 penalty, by ADMM, and stores them in
+ * smooth->row. */
 static void alternate(struct smooth *smooth)
 {
     load_start(smooth, smooth->row);

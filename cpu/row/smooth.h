@@ -2,9 +2,9 @@
  *
  * Without other terms, A V + ridge A + 2 smooth L A = M, where L is the Laplacian of the path
  * through the rows. In the basis of the eigenvectors of V, this is one tridiagonal system per
- * column. With constraints or an l1 penalty, the solver alternates (ADMM, as in cpu/row/admm.h, but
- * with all rows in one step) between such systems, with rho added to V, and the constraints on each
- * row. */
+ * column. With constraints or an l1 penalty, the solver uses ADMM as in cpu/row/admm.h, but with
+ * all rows in one step: it alternates between such systems, with rho added to V, and the
+ * constraints on each row. */
 #ifndef SLC_CPU_ROW_SMOOTH_H
 #define SLC_CPU_ROW_SMOOTH_H
 
@@ -14,12 +14,12 @@
 #include "cpu/row/row_terms.h"
 
 struct slc_smooth_problem {
-    const struct slc_row_terms *terms; /* of the mode, smooth > 0 */
+    const struct slc_row_terms *terms; /* terms of the mode, with smooth > 0 */
     const double *gram;                /* R x R: V */
-    const struct slc_solver *solver;   /* its scales `left`, `start` and `right` are used */
+    const struct slc_solver *solver;   /* only its scales `left`, `start` and `right` are used */
     const struct slc_matrix *mttkrp;
     struct slc_matrix *factor; /* in: start; out: solution */
-    /* End of the steps with constraints, as in struct slc_admm_options. */
+    /* End of the steps with constraints, with the meaning of struct slc_admm_options. */
     double tolerance;
     unsigned steps;
 };

@@ -244,7 +244,7 @@ __device__ static inline uint32_t slc_decode_part(const struct slc_encoded_layou
     return end - part.begin;
 }
 
-/* Decodes a whole run; the rest is as above. */
+/* Decodes a whole run, with the arguments and results of slc_decode_part. */
 template <typename T>
 __device__ static inline uint32_t slc_decode_run(const struct slc_encoded_layout *layout,
                                                  const struct slc_gpu_tile *tile,

@@ -23,7 +23,7 @@ enum {
     /* thread blocks that share a span, and the maximum for all spans */
     COPY_BLOCKS_EACH = 8,
     COPY_SPANS_MAX = 4096,
-    /* Least number of spans that a kernel copies. */
+    /* Minimum number of spans for which one kernel copies all spans. */
     COPY_SPANS_LEAST = 3
 };
 

@@ -337,8 +337,8 @@ __device__ static inline void slc_mttkrp_add(const slc_mttkrp_lane<F, exact_sums
     }
 }
 
-/* Computes nonzeros [begin, end) in sorted order; end - begin is a multiple of SLC_MTTKRP_STEP.
- * `others` is the number of modes other than the output's; 0 means any number. */
+/* Adds the products of nonzeros [begin, end) in sorted order; end - begin is a multiple of
+ * SLC_MTTKRP_STEP. `others` is the number of modes other than the output's; 0 means any number. */
 template <typename F, bool exact_sums, int others>
 __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_sums> *lane,
                                                uint32_t begin,
@@ -391,8 +391,8 @@ __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_su
     }
 }
 
-/* Computes one nonzero, for any number of modes, with the same products and rounding as a step.
- * Used for the at most three nonzeros of a chunk that follow the last whole step. */
+/* Adds the product of one nonzero, for any number of modes, with the same rounding as a step. Used
+ * for the at most three nonzeros of a chunk that follow the last whole step. */
 template <typename F, bool exact_sums>
 __device__ static inline void slc_mttkrp_single(const slc_mttkrp_lane<F, exact_sums> *lane,
                                                 uint32_t k,
@@ -427,8 +427,8 @@ __device__ static inline void slc_mttkrp_single(const slc_mttkrp_lane<F, exact_s
     slc_mttkrp_add<F, exact_sums>(lane, lane->chunk->sort.rows[k], product, last, segment);
 }
 
-/* Computes nonzeros [begin, end) in sorted order. Needs: at least one nonzero; `begin` is a
- * multiple of SLC_MTTKRP_STEP. */
+/* Adds the products of nonzeros [begin, end) in sorted order. Needs: at least one nonzero; `begin`
+ * is a multiple of SLC_MTTKRP_STEP. */
 template <typename F, bool exact_sums>
 __device__ static inline void
 slc_mttkrp_share(slc_mttkrp_lane<F, exact_sums> *lane, uint32_t begin, uint32_t end)
@@ -459,7 +459,7 @@ slc_mttkrp_share(slc_mttkrp_lane<F, exact_sums> *lane, uint32_t begin, uint32_t 
     slc_mttkrp_add_segment(lane, &segment);
 }
 
-/* Computes a whole sorted chunk. */
+/* Adds the products of a whole sorted chunk. */
 template <typename F, bool exact_sums>
 __device__ static inline void slc_mttkrp_compute(const struct slc_gpu_mttkrp *job,
                                                  const struct slc_mttkrp_chunk *chunk)

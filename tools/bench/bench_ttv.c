@@ -220,8 +220,7 @@ static enum slc_status
 measure_rounds(struct ttv_bench *bench, unsigned threads, struct slc_error *err)
 {
     enum { STRIDES = 4 };
-    static const unsigned strides[STRIDES] = {1, 3, 7,
-                                              9}; /* no common divisor with the number of kernels */
+    static const unsigned strides[STRIDES] = {1, 3, 7, 9}; /* coprime to the number of kernels */
     const uint64_t warm_up = bench->args->bench.warm_up;
     const uint64_t rounds = warm_up + bench->args->bench.repeats;
 

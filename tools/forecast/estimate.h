@@ -16,20 +16,20 @@
 struct estimate {
     unsigned iterations;      /* 1 for an MTTKRP */
     uint64_t memory_bytes;    /* peak memory of the process */
-    uint64_t most_bytes;      /* limit that the plan sets */
-    uint64_t read_bytes;      /* from the drive */
-    double seconds;           /* without writing results */
-    double iteration_seconds; /* mean */
-    double start_seconds;     /* before the first iteration */
-    double read_rate;  /* bytes per second if the drive was the bottleneck, otherwise a lower bound;
-                        * 0: none read */
-    double nnz_rate;   /* nonzeros per second, over all passes of the trial run */
-    double wait_share; /* fraction of the passes spent waiting for data */
-    bool reading;      /* reading is the bottleneck; otherwise computing */
+    uint64_t most_bytes;      /* upper limit from the plan */
+    uint64_t read_bytes;      /* bytes read from the drive */
+    double seconds;           /* time without writing results */
+    double iteration_seconds; /* mean time of an iteration */
+    double start_seconds;     /* time before the first iteration */
+    double
+        read_rate;   /* bytes per second of the drive, a lower bound unless `reading`; 0: unknown */
+    double nnz_rate; /* nonzeros per second, over all passes of the trial run */
+    double wait_share;    /* fraction of the passes spent waiting for data */
+    bool reading;         /* true: reading is the bottleneck; false: computing */
     double trial_seconds; /* seconds of the trial run; 0: none, so the time is unknown */
     /* value of --probe-seconds that would suffice, if there was no trial run */
     double enough_seconds;
-    double least_seconds; /* least time that reading takes; 0: unknown, or below `seconds` */
+    double least_seconds; /* time of reading alone; 0: unknown, or below `seconds` */
 };
 
 /* Measurements of a trial run. */

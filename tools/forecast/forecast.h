@@ -125,10 +125,10 @@ struct forecast_product {
                                       * below */
     const char *store;
     enum slc_layout_kind layout;
-    unsigned mode;      /* except for blco */
+    unsigned mode;      /* mode of the layout; not used for blco */
     const char *output; /* NULL: the result is a number */
     uint64_t memory_bytes;
-    bool brief; /* as in struct forecast */
+    bool brief; /* meaning: see struct forecast */
     unsigned threads;
     uint64_t written_bytes; /* upper bound; 0: unknown, and the disk space is not checked */
     double decodings;       /* cost of all steps of a nonzero on one thread, as a multiple of the

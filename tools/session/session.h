@@ -27,18 +27,18 @@ struct session_options {
     bool encoded; /* resident blocks of GPUs are not transcoded */
     uint64_t io_limit;
     const char *pin;
-    const char *copies;             /* NULL: never */
-    const char *layouts;            /* NULL: only blco */
-    const char *passes;             /* NULL: plain */
-    struct option_modes mode_order; /* empty: chosen by the plan */
+    const char *copies;             /* when replicas are made; NULL: never */
+    const char *layouts;            /* layouts to read; NULL: only blco */
+    const char *passes;             /* kind of passes; NULL: plain */
+    struct option_modes mode_order; /* empty: the plan chooses the order */
     /* With the CPU: one value, which is the number of devices. With --device gpu: the number of
      * each GPU to use, such as 0 and 2. */
     struct option_counts devices;
-    const char *split;  /* NULL: not given, or the command has no such option */
-    const char *device; /* NULL: the CPU */
+    const char *split;  /* --split; NULL: not given, or the command has no such option */
+    const char *device; /* --device; NULL: the CPU */
     uint64_t device_memory;
-    const char *device_name; /* NULL: a device of this machine */
-    bool plan_only;          /* nothing will be computed; no option sets this member directly */
+    const char *device_name; /* chip to plan for; NULL: a device of this machine */
+    bool plan_only;          /* true: the command only plans; no option sets this member directly */
     uint64_t streams;
     /* held-out fraction of the nonzeros, for cpd; no option sets this member directly */
     double holdout;

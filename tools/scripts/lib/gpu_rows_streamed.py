@@ -45,8 +45,8 @@ def through(runner, codec, result):
     runner.keep("streaming", result)
     result[codec] = {"store_bytes": size, "kernel": whole, "through": []}
     for share in (8, 2):
-        # The plan uses a third of the memory that factors leave for four whole slots, and the rest
-        # for resident blocks.
+        # Of the memory that is left after the factors, the plan uses a third for four whole slots,
+        # and the rest for resident blocks.
         slots = 12 * min(whole["device"]["slot_bytes"], size // 64)
         row = stream_once(runner, store, mega(whole["device"]["factor_bytes"] + slots + size / share))
         copies = row["copied_bytes"] / copy * 1e-6
@@ -220,7 +220,8 @@ def vectors_in_memory(runner, rows):
 def in_memory(runner):
     rows = []
     for name in ("fibers", "hollow"):
-        # A matrix has many times the result of a vector, so a part of the tensor suffices.
+        # The result for a matrix is many times larger than for a vector, so a part of the tensor
+        # suffices.
         for share, more in ((1.0, ("ttv",)), (0.3, ("ttm", "--rank", "16,32"))):
             rows += runner.bench(runner.tensors.get(name, share), "--operation", *more, "-n", runner.repeats)["rows"]
             runner.keep("products", rows)

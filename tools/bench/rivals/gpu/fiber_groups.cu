@@ -84,8 +84,8 @@ cudaError_t slc_fiber_groups_reserve(struct slc_fiber_groups *groups,
 {
     groups->wanted = groups_per_multiprocessor * machine->multiprocessors;
     groups->items = items;
-    /* An upper bound for every list within the capacity: a list with fewer items may have more
-     * groups, because its groups are shorter. */
+    /* An upper bound for every list within the capacity, because a list with fewer items may have
+     * more, but shorter, groups. */
     const uint64_t most = (fibers->room + items_min - 1) / items_min;
 
     groups->room = static_cast<uint32_t>(items > 0               ? count_of(groups, fibers->room)
@@ -201,8 +201,7 @@ __global__ static void __launch_bounds__(THREADS)
 {
     SLC_DYNAMIC_SHARED(double, shared);
     uint32_t *many_count = reinterpret_cast<uint32_t *>(shared + THREADS);
-    uint32_t *many =
-        many_count + 1; /* numbers of groups with many carries, at most one in FEW groups */
+    uint32_t *many = many_count + 1; /* the groups with many carries: at most one of FEW groups */
     const uint32_t group = blockIdx.x * blockDim.y + threadIdx.y;
 
     if (threadIdx.x == 0 && threadIdx.y == 0) {

@@ -78,7 +78,7 @@ cudaError_t slc_fiber_carries(const struct slc_gpu_fibers *fibers,
  * All arithmetic is in f64. */
 struct slc_gpu_sptv_options {
     bool drop_unused;     /* true: drop indices that never occur */
-    uint32_t group_items; /* items per group; 0 chooses it, large numbers are reduced */
+    uint32_t group_items; /* items per group, at most the maximum of the kernel; 0: automatic */
 };
 
 /* A prepared TTV. The fibers are borrowed. */

@@ -9,8 +9,8 @@
 enum {
     THREADS = 128,
     WARPS = THREADS / SLC_WARP,
-    /* The compiler must leave enough registers for this number of blocks per multiprocessor, which
-       is the largest one without spilled registers. */
+    /* The compiler must leave enough registers for this number of blocks per multiprocessor, the
+     * largest number for which it spills no registers. */
     BLOCKS = 9,
     WINDOWS = 8, /* largest number of windows of 32 nonzeros in a group */
     END_WINDOWS = 4,
@@ -18,7 +18,7 @@ enum {
     ITEMS = WINDOWS * SLC_WARP - SLC_FIBER_WHOLE, /* largest number of items per group */
     /* Shared memory of a warp, in units of 8 bytes: whole windows of products, and whole rounds of
        fiber ends with 4 bytes each. A group has at most ITEMS + SLC_FIBER_WHOLE - 1 nonzeros and
-       fiber ends, so that more fiber ends leave more space. */
+       fiber ends together; a fiber end needs less space than the product of a nonzero. */
     SLOTS = WINDOWS * SLC_WARP + END_ROUND / 2
 };
 
@@ -31,9 +31,9 @@ struct sptv_view {
 
 /* The nonzeros and fiber ends of a group. */
 struct sptv_group {
-    uint32_t nonzero, fiber;   /* the first ones */
-    uint32_t nonzeros, fibers; /* their counts */
-    /* in shared memory, filled up to whole rounds */
+    uint32_t nonzero, fiber;   /* first nonzero and first fiber */
+    uint32_t nonzeros, fibers; /* numbers of nonzeros and fibers */
+    /* the arrays below are in shared memory, filled up to whole rounds */
     uint32_t *ends;   /* end of each fiber, counted from the first nonzero */
     double *products; /* product of each nonzero */
 };
@@ -64,10 +64,10 @@ store_ends(const struct sptv_group *group, uint32_t at, const uint32_t *ends)
 }
 
 /* Writes the products of a group of up to 32 * windows nonzeros and the ends of its fibers to
- * shared memory. All loads of the fibers are in flight together, then all loads from the vector:
- * __syncwarp costs next to nothing here, but the compiler may not delay the loads before it until
- * their results are needed, as it otherwise does to save registers. For the same reason neither
- * loads nor stores are conditional: warp lanes after the last nonzero repeat this nonzero. */
+ * shared memory. First all loads of the fibers are in flight together, then all loads from the
+ * vector. For this, a __syncwarp follows the loads, at almost no cost: without it, the compiler
+ * delays loads until their results are needed, to save registers. For the same reason, loads and
+ * stores are unconditional: warp lanes after the last nonzero repeat this nonzero. */
 template <typename Value, int windows>
 __device__ static inline void stage(const struct sptv_view *view, const struct sptv_group *group)
 {

@@ -28,7 +28,8 @@ struct ttm_batch {
     double value[BATCH];
 };
 
-/* Loads the nonzeros from `at`. After `last`, the last nonzero of the group, repeats this nonzero.
+/* Loads a batch of nonzeros, starting at `at`. Positions after `last`, the last nonzero of the
+ * group, repeat that nonzero.
  */
 __device__ static inline void
 load_batch(const struct slc_gpu_fibers *fibers, uint32_t at, uint32_t last, struct ttm_batch *batch)
