@@ -81,7 +81,8 @@ def accept(folder, program, *arguments):
 
 
 def check_rows(folder, wanted, status, text, record):
-    """Speed means nothing on an emulated device; figures must exist and results must agree."""
+    """Does not check speed, which means nothing on an emulated device: figures must exist, results
+    must agree."""
     found = {row["row"]: row for row in record["rows"]}
     check(status in (0, 1) and sorted(found) == sorted(wanted), text)
     places = [text.index(f"{number:2} {found[number]['verdict']}") for number in wanted]
@@ -148,7 +149,8 @@ def second_call(folder):
 
 
 def reported(folder):
-    """Errors that compute-sanitizer finds: the row has the first, and other cases run."""
+    """When compute-sanitizer finds errors, the row reports the first one, and its other cases still
+    run."""
     stand_ins(folder)
     script(os.path.join(folder, "bin", "compute-sanitizer"), SANITIZER + ERRORS)
     status, text, record = accept(folder, os.environ["SLUICE_EMULATED"], "--rows", "4")
@@ -215,7 +217,7 @@ def without(folder):
 # ---- parts
 
 def between_sizes(folder):
-    """A ceiling for a working set between two measured ones is interpolated."""
+    """The ceiling for a working set between two measured sizes is interpolated."""
     runner = gpu_runner.Runner(folder, folder, folder, 1, 100)
     runner.record["ceilings"] = {"ceilings": [{"ceiling": "rows", "row_bytes": width, "working_bytes": mib << 20, "gb_per_s": rate}
                                               for width, factor in ((256, 1), (512, 2))
@@ -227,8 +229,8 @@ def between_sizes(folder):
 
 
 def background(folder):
-    """Tensors are generated in the background only while that is allowed, or when a row waits for
-    one."""
+    """Tensors are generated in the background only while `background` allows it, or when a row
+    waits for one."""
     ticks = os.path.join(folder, "ticks")
     script(os.path.join(folder, "slow", "sluice"),
            f'i=0; while [ $i -lt 60 ]; do echo >> {ticks}; sleep 0.02; i=$((i+1)); done; mkdir -p "$2"\n')

@@ -21,7 +21,8 @@ def bench_names():
     return re.findall(r"^  (\w+) ", text, re.M)
 
 
-# Sweeps beyond all caches dominate the time of these, and timings are not checked here.
+# Benchmarks that spend most of their time on sweeps beyond all caches, whose timings are not
+# checked here.
 SWEEPING = ("mttkrp", "roofline", "stream")
 SMALL_SET = ("--memory-set", "1MiB")
 
@@ -192,7 +193,8 @@ def mttkrp(folder):
 
 
 def mttkrp_baselines(folder):
-    """With sluice's kernels or alone; in every order, precision and instruction set."""
+    """The baselines run together with sluice's kernels and alone, in every order, precision and
+    instruction set."""
     for path, order, nnz in shapes(folder):
         record = bench("mttkrp", path, "-r", 3, "-t", 2, "-n", 1, "--kernel", "all")
         check_mttkrp(record, order, nnz)
@@ -215,7 +217,7 @@ def mttkrp_baselines(folder):
     check(all("permute_ms" not in total for total in only["totals"]), f"{only['totals']}")
     out, _ = sluice("bench", "mttkrp", path, "-r", 4, "-n", 1, "--kernel", "all")
     check("sorting in its" in out and "paid back in" in out and "genten-b" in out, out)
-    # The list of a tensor may fit only without sluice's own copy.
+    # The budget holds the list of the tensor, but not the list and sluice's own copy.
     path = os.path.join(folder, "y.slc")
     sluice("generate", path, "--dims", "3000x2000x1000", "--nnz", 400000, "-q")
     plan = json.loads(sluice("plan", "--no-probe", path, "-r", 2, "--copies", "never", "--json")[0])
@@ -271,7 +273,7 @@ def mttkrp_layouts(folder):
     check("fibers of" in out and "error e-15" in out, out)
     out, messages = sluice("bench", "mttkrp", path, "-r", 2, "--layouts", "sorted", status=2)
     check("no layout sorted by mode 1: build it" in messages and "(sluice layout --sorted, --layouts)" in messages, messages)
-    # A store may fit alone, but not with further layouts or a list of 64-bit coordinates.
+    # The budget holds the store, but neither further layouts nor a list of 64-bit coordinates.
     path = os.path.join(folder, "large.slc")
     sluice("generate", path, "--dims", "3000x2000x1000", "--nnz", 400000, "-q")
     sluice("layout", path, "--fiber", "all", "-q")
@@ -381,7 +383,8 @@ def ttv(folder):
 
 
 def ttm(folder):
-    """Both forms and the loop in every mode, from the store's layout or a temporary one."""
+    """Measures both kernels and the loop in every mode, from a layout of the store or a temporary
+    one."""
     temp = os.path.join(folder, "temp")
     os.mkdir(temp)
     for path, order, nnz in shapes(folder):
@@ -477,12 +480,13 @@ def check_roofline_row(record, row, order, nnz):
 
 
 def roofline(folder):
-    """A row per kernel, rank and mode, and per bound, with consistent positions."""
+    """The record has a row per kernel, rank and mode, and rows of the bounds, with consistent
+    positions."""
     temp = os.path.join(folder, "temp")
     os.mkdir(temp)
     for path, order, nnz in shapes(folder):
         if order % 2 == 0 and nnz > 0 and not FULL:
-            continue  # every kernel at every rank and mode, with both bounds, is the longest test here
+            continue  # one order suffices in quick runs: this is the longest test here
         more = ["--precision", "f32", "-t", 1, "-n", 2] if order == 3 else ["-t", 2, "-n", 1]
         record = bench("roofline", path, "-r", "1,5", "--warm-up", 0, "--bounds",
                        "--temp-dir", temp, *more)
@@ -791,7 +795,7 @@ def named_budgets(folder):
     sluice("generate", path, "--dims", "300x200x100", "--nnz", 400000, "--rank", 2, "--noise", 0.1, "-q")
     for kind in (("mttkrp", *SMALL_SET), ("pass", "--mode", 1), ("ttm", "--mode", 1)):
         args = ("bench", kind[0], path, "-r", 3, "-n", 1, "-t", 2, *kind[1:])
-        # If the process is a few pages larger or smaller, its step of 4 MiB may differ.
+        # Try again: a process that is a few pages larger may count as 4 MiB more.
         for _ in range(4):
             _, budget = works_as_named(args, 2)
             less = measured([*args, "--memory", budget - MIB], status=None)
@@ -912,6 +916,6 @@ tests = [
     ("bench io and pass: refusals", streaming_refuses),
     ("budgets that are named", named_budgets),
 ]
-# Cases covered by others as well.
+# Cases that other cases cover, too; quick runs omit them.
 LONG = {"bench stream", "bench mttkrp: sweeps", "bench roofline: picture", "bench roofline: refusals"}
 run([test for test in tests if FULL or test[0] not in LONG])

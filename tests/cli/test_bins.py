@@ -108,7 +108,7 @@ def powers(folder):
         for text, name in zip(texts, names):
             low, high = map(float, bounds(name))
             check(low <= float(text) < high, f"log(x,{base}) of {text} is {name}")
-        if whole:  # the number of the bin is the exponent
+        if whole:  # bin i begins at the i-th power of the base
             check(len(set(names)) == 2 * most + 2, f"{base}: {len(set(names))} bins")
             check(all(abs(bounds(name)[0] / edge - 1) < Decimal("1e-15") for name, edge in zip(names[::3], bound)), base)
     check(converted(folder, "log(x,1.1)", ["1.21"]) == ["[1.21, 1.331)"], "1.1 squared")

@@ -29,7 +29,7 @@ def command(path, out, *more):
 
 
 def ran(args, folder="."):
-    """An uninterrupted run."""
+    """Runs the command without an interruption."""
     return run_command(args[1:], cwd=folder)
 
 
@@ -79,7 +79,7 @@ def killed(folder, *more):
 
 
 def began(args, folder):
-    """A run that has written a checkpoint after its second iteration."""
+    """Starts a run, and returns it when it has written a checkpoint after its second iteration."""
     child = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
     for line in child.stdout:
         if "its =   2" in line:
@@ -88,7 +88,8 @@ def began(args, folder):
 
 
 def stopped(folder):
-    """SIGTERM leaves a checkpoint, by default too; messages; and the run resumes."""
+    """SIGTERM leaves a checkpoint, also with default options; the messages say so, and the run
+    resumes."""
     path = store(folder)
     args = [SLUICE, "cpd", path, "-r", "6", "-i", "100000", "--tol", "0", "-o", "out", "--log-json", "log"]
     child = began(args, folder)
@@ -240,7 +241,7 @@ def planned(folder):
 
 
 def places(folder):
-    """Next to each kind of result, in a named folder, or nowhere."""
+    """Checkpoints are next to each kind of result, in a named folder, or nowhere."""
     path = store(folder)
     base = [SLUICE, "cpd", path, "-r", "3", "-q", "--maxsecs", "0.000001"]
     for more, place in ((["-s", "a-"], "a-checkpoint"), (["--ktensor", "b.txt"], "b.txt.checkpoint"),

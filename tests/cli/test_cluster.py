@@ -74,7 +74,7 @@ def time_limits(folder):
         shutil.rmtree(out)
         iters *= 2  # until the run takes longer than its second
     check(job.returncode == 75 and cluster.asked() == ["requeue 77"], text)
-    # Nearly one second: the end is just after it.
+    # Each job computes for one second, the smallest limit, until the run is complete.
     while job.returncode == 75 and jobs < 500:
         jobs += 1
         job = cluster.start(out, "-i", str(iters), SLURM_JOB_END_TIME=str(int(time.time()) - 5))
@@ -90,7 +90,7 @@ def signals(folder):
     for number in range(100):
         job = cluster.start(out, "-i", "150", SLURM_TEST_LEFT="1-02:03:04")
         if number < 3:
-            # Halted during its iterations, so that the signal is in time.
+            # Halt the run during its iterations, so that the signal arrives before the run ends.
             for line in job.stdout:
                 if "its =" in line:
                     break
@@ -109,7 +109,8 @@ def signals(folder):
         if job.returncode == 0:
             break
         cuts += 1
-        # A signal before the shell has set its trap ends the shell; Slurm then ends the job.
+        # A signal that arrives before the shell has set its trap ends the shell; Slurm then ends
+        # the job.
         check(job.returncode == 143 and cluster.asked() == ["requeue 77"] or number == 3, (job.returncode, text))
     check(job.returncode == 0 and cuts >= 1 and cluster.asked() == [], (job.returncode, cuts, text))
     check(factors(out) == uninterrupted(cluster, 150), "other factors")

@@ -85,7 +85,8 @@ while read -l line
 end < $argv[1]
 """
 
-# zsh completes only on terminals: functions substituted for its own print their arguments instead.
+# zsh completes only on terminals. These functions replace its own functions and print their
+# arguments.
 ZSH = """_arguments() { local each; for each in "$@"; do print -rn -- "$each"$'\\t'; done }
 _describe() { local each; for each in "${(@P)@[-1]}"; do print -rn -- "${each%%:*} "; done }
 _sluice() { . ./lines.zsh }
@@ -118,7 +119,8 @@ def written(shell, folder):
 
 
 def everything_of(shell, command, script, folder):
-    """Commands; of each command the options; of each option the choices, files, folders or nothing."""
+    """Each shell offers the commands, the options of a command, and the choices, files or folders
+    of an option."""
     written(shell, folder)
     fish = shell == "fish"
     lines, wanted = ["sluice "], [{words[0] for words in COMMANDS} | {"help"}]

@@ -46,7 +46,8 @@ def start(folder, *more, source="in.tns", **kw):
 
 
 def finish(folder, *more, source="in.tns"):
-    """Runs the command to its end; returns the store, which is removed, and the output."""
+    """Runs the command to its end; returns the contents of the store, and the output. Removes the
+    store."""
     out, messages = sluice(*command(*more, source=source), cwd=folder)
     check(not os.path.exists(os.path.join(folder, "out.slc.part")), "OUT.slc.part is left")
     made_store = store(os.path.join(folder, "out.slc"))
@@ -57,7 +58,8 @@ def finish(folder, *more, source="in.tns"):
 
 
 def leave(folder, *more, source="in.tns", until="pushed.state", number=signal.SIGKILL):
-    """Kills a conversion once a file is in its folder; returns the exit code and the output."""
+    """Kills a conversion as soon as a file exists in its folder; returns the exit code and the
+    output."""
     while True:
         code, messages = ended(command(*more, source=source), folder, os.path.join("out.slc.part", until), number)
         if code != 0:
@@ -129,8 +131,7 @@ def last_steps(folder):
 
 
 def complete(folder):
-    """An error after the store is complete, here because its name is taken, loses no work; nor does
-    a later one."""
+    """An error after the store is complete, here an existing file with its name, loses no work."""
     made(folder)
     expected, first = finish(folder)
     told = ("input ", "index base", "dims", "duplicates", "nonzeros", "store ", "size", "fibers")
@@ -169,7 +170,7 @@ def placed(folder):
     _, said = sluice(*command("--codec", "lz4"), cwd=folder, status=5)
     check("the output exists" in said, said)
     sluice("layout", out, "--sorted", "1", "-q")
-    _, said = sluice(*command(), cwd=folder, status=5)  # it is another store now
+    _, said = sluice(*command(), cwd=folder, status=5)  # the store is another store than before
     check("the output exists" in said and "sorted-1.blk" in os.listdir(out), said)
     sluice("layout", out, "--drop", "sorted-1", "-q")
     _, said = sluice(*command(), cwd=folder)
@@ -206,7 +207,8 @@ def compressed(folder):
 
 
 def changed(folder):
-    """Another input, other options, or --restart: begins anew, with the reason in a message."""
+    """With another input, other options, or --restart, a conversion begins anew and states the
+    reason."""
     made(folder)
     leave(folder)
     made(folder, seed=2)

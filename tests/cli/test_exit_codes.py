@@ -30,7 +30,7 @@ def one_table(_folder):
 
 
 def no_others(_folder):
-    """The pages of single commands mention only codes of the table."""
+    """The man pages of the commands mention only exit codes of the table."""
     folder = os.path.join(SOURCE, "docs", "man")
     for name in sorted(os.listdir(folder)):
         page = source_text("docs", "man", name)

@@ -129,7 +129,8 @@ def emptied(out):
 
 
 def all_sizes(largest):
-    """From nothing to all but a page: denser near both ends, where headers and closing pages are."""
+    """Disk sizes from 0 to one page less than needed, denser near both ends: headers and closing
+    pages."""
     return sorted({0, 4 * KIB, largest // 4096 * 4096 - 4096} | {largest * k // 24 // 4096 * 4096 for k in range(1, 24)})
 
 
@@ -234,7 +235,8 @@ def read_only(folder):
 
 
 def spilling(folder):
-    """A conversion that exceeds its memory budget and needs its temporary file."""
+    """The arguments of a conversion that exceeds its memory budget and so needs its temporary
+    file."""
     text, out = os.path.join(folder, "big.tns"), os.path.join(folder, "out", "big.slc")
     sluice("generate", text, "--dims", "3000x2000x1000", "--nnz", 1200000, "-q")
     args = ["convert", text, out, "-t", "1", "-q", "--memory"]
@@ -272,7 +274,7 @@ def previous_results(folder):
         args = prepared(name, out)
         check(refused(args, name), name)
         before = tree(out)
-        # Of another result, so that a mixture would show.
+        # Options of another result, so that a mixture of two results is detected.
         other = {"convert": ("--codec", "blco"), "cpd": ("--seed", "7"), "export": ("--precision", "3")}.get(name, ())
         for limit in (0,) if name.startswith("export") else (0, 4 * KIB):
             check(not refused(args if name.startswith("export") else (*args, *other), name, limit), f"{name}: no limit is felt")

@@ -140,7 +140,8 @@ def bench_logical(folder):
     sluice("layout", store, "--sorted", "all", "-q")
     text = emulated("bench", "device", store, *options[:-1], "--mode", 2)
     check(re.search(r"sluice +partitions +2 ", text) and re.search(r"sluice +nnz +2 ", text), text)
-    # The least memory for one device is too little for two: unmeasured rows have a note.
+    # The least memory for one device is too little for two devices: rows without figures have a
+    # note.
     least = least_memory(store)
     rows = json.loads(emulated("bench", "device", store, *options, "--device-memory", least, "--mode", 2))["rows"]
     check([row.get("devices") for row in rows] == [None, 1, 1, 2, 2] and rows[0]["median_ms"] > 0, str(rows))
@@ -357,7 +358,7 @@ def shared(folder):
         sluice("mttkrp", store, "--mode", 2, "--factors", start, "-o", made_by[1], "-q")
         for a, b in zip(*map(numbers, made_by), strict=True):
             check(abs(a - b) <= 1e-12 * abs(b), f"{split}: {a} and {b}")
-    # Sums of f32 factors are f64 on the device and already rounded on the CPU.
+    # With f32 factors, the device returns f64 sums, and the CPU returns sums rounded to f32.
     fits = []
     for command, more in ((sluice, []), (emulated, ["--device", "gpu", "--no-cache", "--split", "static=0.5"])):
         out = os.path.join(folder, "f32-" + command.__name__)
@@ -371,7 +372,8 @@ def shared(folder):
                         (["--split", "queue", "--device", "auto", "--devices", "2"], "the CPU and one GPU")):
         text = emulated("plan", store, "-r", 3, *(["--device", "gpu"] if "--device" not in wrong else []), *wrong, status=2)
         check(told in text, text)
-    # No device to share with: the CPU computes, and the reason is reported.
+    # Without a device to share the work with, the CPU computes everything, and the reason is
+    # reported.
     text, _ = sluice("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--device", "auto", "--split", "adaptive")
     check(re.search(r"^  GPU +not used: \S", text, re.M) and "Shared" not in text, text)
     text = emulated("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--device", "auto", "--split", "queue", fault="memory")
@@ -387,7 +389,7 @@ def resumed(folder):
     emulated(*options, "-o", outs[0])
     emulated(*options, "-o", outs[1], "--maxsecs", "0.000001", status=75)
     part = [os.environ["SLUICE_EMULATED"], *map(str, options), "-o", outs[1], "--maxsecs"]
-    # At least one update each time, and the rest at the end.
+    # Each of the first two runs makes at least one update; the last run makes all others.
     for seconds in ("0.1", "0.1", "100"):
         code = subprocess.run([*part, seconds], check=False).returncode
         check(code in (0, 75), f"exit {code}")
@@ -420,7 +422,7 @@ def budgets(folder):
 
 
 def instead(folder):
-    """A device that fails to open: auto computes on the CPU and reports why, gpu fails."""
+    """If the device fails to open, `auto` computes on the CPU and reports why, and `gpu` fails."""
     store, out = made(folder), os.path.join(folder, "out")
     options = ["cpd", store, "-r", 2, "-i", 1, "-o", out]
     text = emulated(*options, "--device", "auto", fault="memory")
@@ -432,7 +434,7 @@ def instead(folder):
     check("  device       CPU" in text and "free in one piece" in text, text)
     text = emulated(*options, "--device", "gpu", fault="old", status=3)
     check("has compute capability 7.0; the oldest supported by this build is 8.0" in text, text)
-    # The runtime's memory for it no longer counts.
+    # The memory that the runtime used for the device no longer counts.
     process = []
     for device in (["cpu"], ["auto", "--device-memory", "64KiB"], ["gpu"]):
         plan = json.loads(emulated("plan", "--no-probe", store, "-r", 3, "--json", "--device", *device, fault="context"))
@@ -441,7 +443,8 @@ def instead(folder):
 
 
 def wishes(folder):
-    """Options that only the CPU supports: auto selects it and reports why, gpu fails."""
+    """With options that only the CPU supports, `auto` selects the CPU and reports why, and `gpu`
+    fails."""
     store = made(folder)
     text = emulated("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--device", "auto", "--deterministic")
     check("  device       CPU" in text and re.search("not used: the bits of a deterministic run .*--deterministic", text), text)
@@ -463,7 +466,7 @@ def wishes(folder):
 
 
 def without(folder):
-    """A machine without a device, as in other tests of the command: CUDA sees none."""
+    """Runs on a machine without a device, like the other tests of the command."""
     store = made(folder)
     out, err = sluice("cpd", store, "-r", 2, "-i", 1, "--device", "gpu", "--nowrite", status=1)
     check(re.search(r"device gpu: (this sluice was built without CUDA|no CUDA device can be used)", err), out + err)

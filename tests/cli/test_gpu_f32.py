@@ -20,7 +20,7 @@ TENSORS = {"splatt-small": 6, "splatt-small4": 8, "parti-3d_dense": 48, "sparten
            "uber-part": 353_031, "wordnet30-srs": 364_552, "gitlog-petsc-5d": 399_126, "cmudict-wpp": 860_134,
            "flights-4d": 2_607_931}
 LARGEST = max(TENSORS.values()) if FULL else 1_000 if QUICK else 100_000
-FAR = 1e-6  # relative in norm: above the error of any f32 result
+FAR = 1e-6  # a relative difference in norm that exceeds the error of any f32 result
 
 
 def numbers(path):
@@ -34,7 +34,7 @@ def numbers(path):
 
 
 def apart(found, wanted):
-    """Relative, in norm."""
+    """Returns the relative difference of two arrays, in norm."""
     norm = math.sqrt(math.fsum(b * b for b in wanted))
     return math.sqrt(math.fsum((a - b) ** 2 for a, b in zip(found, wanted, strict=True))) / norm
 
@@ -44,7 +44,7 @@ def as_close_as_the_cpu(name):
         store, start = os.path.join(folder, "t.slc"), os.path.join(folder, "start")
         text = bundled(name, ".sptensor.txt" if name.startswith("sparten") else ".tns.xz")
         sluice("convert", text, store, "-q")
-        # Numbers are f32 values: only products, sums and the output are rounded.
+        # The starting factors are exact in f32, so only products, sums and the output are rounded.
         sluice("cpd", store, "-r", RANK, "-i", 0, "--precision", "f32", "-o", start, "-q")
         for mode in range(1, 1 + len(json.loads(sluice("info", store, "--json")[0])["dims"])):
             outputs = []

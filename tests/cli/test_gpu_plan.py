@@ -39,7 +39,7 @@ def by_memory(folder):
     check(re.search(r"^    devices +\S+ [KM]iB  block descriptors", out, re.M), out)
     check(re.search(r"minimum device memory \S+ \S+ \(ttv\), \S+ \S+ \(ttm\)", out), out)
     check(NO_TIMES in err, err)
-    # No figure of the CPU is reported as the GPU's.
+    # The plan reports no rate or time, because those of the CPU do not apply to the GPU.
     check(not re.search(r"estimate|per second|bottleneck", out), out)
     told = plan(store, "--device", "gpu", "--device-memory", "80GB")
     device = told["device"]
@@ -93,7 +93,7 @@ def as_on_a_device(folder):
             told["products"] = [(of["ttv_device_bytes"], of["ttm_device_bytes"]) for of in told["products"]]
         for key in ("device", "device_bytes", "minimum_bytes", "factor_bytes", "products"):
             got, want = here[key], there[key]
-            if key == "minimum_bytes":  # of another program
+            if key == "minimum_bytes":  # it includes the process, which is another program
                 got, want = got - here["process_bytes"], want - there["process_bytes"]
             check(got == want, f"{more}: {key} is {here[key]}, with a device {there[key]}")
     # An existing GPU is used, unless a chip is named.
@@ -123,7 +123,8 @@ def refused(folder):
     check(json.loads(told)["feasible"] is False, told)
     _, err = sluice("plan", store, "-r", 8, "--device", "gpu", "--device-memory", "80GB", "--memory", "1MiB", status=4)
     check(re.search(r"needs \d+ MiB of memory or more", err), err)
-    # Errors: not enough to plan with, no GPU requested, and the device that computes.
+    # Errors: options that do not suffice for a plan, no GPU requested, or a chip named for a run
+    # that computes.
     _, err = sluice("plan", store, "-r", 8, "--device", "gpu", status=1)
     check(re.search(rf"device gpu: {NONE_HERE}; to plan for a GPU that this machine lacks, ", err), err)
     for device in ([], ["--device", "auto"], ["--device", "cpu"]):

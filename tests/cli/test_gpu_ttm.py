@@ -95,7 +95,8 @@ def reals(folder):
 
 
 def split(folder):
-    """Tiles for both devices: the CPU's bytes, and the work of each."""
+    """With the tiles divided between CPU and device, the result has the CPU's bytes; the work of
+    each is reported."""
     nnz, dims, out = 200000 if QUICK else 400000, "200x300x400", os.path.join(folder, "out")
     store = generate_store(folder, dims, nnz, "--fibers", 1)
     args = product(folder, store, dims, 1, 3)
@@ -147,7 +148,7 @@ def budgets(folder):
 
 
 def instead(folder):
-    """A device that fails to open: auto computes on the CPU and reports why, gpu fails."""
+    """If the device fails to open, `auto` computes on the CPU and reports why, and `gpu` fails."""
     dims, out = "60x80x20", os.path.join(folder, "out")
     args = [*product(folder, generate_store(folder, dims, 6000, "--fibers", 2), dims, 2, 3), out]
     sluice(*args, "-q")
@@ -160,7 +161,7 @@ def instead(folder):
 
 
 def without(folder):
-    """A machine without a device, as in other tests of the command: CUDA sees none."""
+    """Runs on a machine without a device, like the other tests of the command."""
     dims, out = "60x80x20", os.path.join(folder, "out")
     args = [*product(folder, generate_store(folder, dims, 6000), dims, 2, 2), out]
     why = "(this sluice was built without CUDA|no CUDA device can be used)"
@@ -177,7 +178,7 @@ def without(folder):
 
 
 def stopped(folder):
-    """A product interrupted while lanes are busy leaves no files."""
+    """A product that is interrupted while lanes are busy leaves no files."""
     dims = "200x300x400"
     store = generate_store(folder, dims, 400000, "--fibers", 1)
     args = [*product(folder, store, dims, 1, 20), "out", "-q", "--device", "gpu"]

@@ -96,7 +96,8 @@ def reals(folder):
 
 
 def split(folder):
-    """Tiles for both devices: the CPU's bytes, and the work of each."""
+    """With the tiles divided between CPU and device, the result has the CPU's bytes; the work of
+    each is reported."""
     store, dims = generate_store(folder, "200x300x400", 200000 if QUICK else 400000), "200x300x400"
     args = ["ttv", store, *vectors(folder, dims, [1])]
     cpu = os.path.join(folder, "cpu.slc")
@@ -158,7 +159,7 @@ def budgets(folder):
 
 
 def without(folder):
-    """A machine without a device, as in other tests of the command: CUDA sees none."""
+    """Runs on a machine without a device, like the other tests of the command."""
     store, out = generate_store(folder, "60x80x20", 6000), os.path.join(folder, "out.slc")
     args = ["ttv", store, *vectors(folder, "60x80x20", [2]), out, "-f"]
     why = "(this sluice was built without CUDA|no CUDA device can be used)"
@@ -177,7 +178,7 @@ def without(folder):
 
 
 def stopped(folder):
-    """A product interrupted while lanes are busy leaves no files."""
+    """A product that is interrupted while lanes are busy leaves no files."""
     generate_store(folder, "200x300x400", 400000)
     args = ["ttv", "t.slc", *vectors(folder, "200x300x400", [1]), "out.slc", "-q", "--device", "gpu"]
     interrupted(args, folder, "out.slc.part")

@@ -78,7 +78,8 @@ def appends(folder):
         want = made(folder, "p-all", combined(first) + combined(more), "--duplicates", policy)
         sluice("append", store, write(folder, "more2.tns", text(combined(more))), "-q", "--duplicates", policy)
         check(blocks(store) == blocks(want), policy)
-    # The number of entries of the store's nonzeros is unknown: after duplicates, and in a slice.
+    # A mean needs the number of rows that each nonzero combines; it is unknown after duplicates and
+    # in a slice.
     sluice("slice", made(folder, "c", combined(first)), os.path.join(folder, "cut.slc"), "-q")
     for store in (made(folder, "d", first), os.path.join(folder, "cut.slc")):
         before = blocks(store)
@@ -160,7 +161,7 @@ def growth(folder):
 
 
 def bases(folder):
-    """The base of another format does not apply to this one."""
+    """The index base of the store's input does not apply to appended text of another format."""
     first = rows_of(500, 13)
     store = made(folder, "x", first)
     cut = os.path.join(folder, "cut.slc")
@@ -310,7 +311,7 @@ def killed(folder):
         except subprocess.TimeoutExpired:
             process.send_signal(draw.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)))
             process.wait()
-            # Before the handlers are installed, signals end it like any process.
+            # A signal that arrives before the handlers are installed ends the process as usual.
             check(process.returncode in (0, -9, -2, -15, 130, 143), f"exit {process.returncode}")
         now = blocks(store)
         complete = now.pop("complete.state", None)
@@ -320,7 +321,8 @@ def killed(folder):
             if now == states[0] or complete is not None:
                 sluice("append", store, path, "-q")
             check(blocks(store) == states[1], "appended twice, or not at all")
-    # The first kill, without a delay, always finds the old store; the others have to, too.
+    # The first kill, without a delay, always leaves the old store; some later kill must leave the
+    # new one.
     check(seen[0] > (0 if QUICK else 1), f"killed too late: {seen}")
 
 

@@ -92,7 +92,7 @@ def no_text(folder):
     sluice("cpd", "t.slc", "-r", 1, "-i", 2, "-o", "r2", "-q", cwd=place, **bypass)
     shown = json.loads(sluice("top", os.path.join(place, "r2"), "--json", cwd=folder, **bypass)[0])
     check("store_bytes" not in shown and "person" in json.dumps(shown), shown)
-    # Digits that are not those of a path.
+    # Hexadecimal digits that do not encode a path.
     for digits in ("7", "zz", "00", "2f" * 5000):
         with open(os.path.join(out, "run.json"), "w", encoding="utf-8") as file:
             json.dump(record | {"tensor": tensor | {"path_bytes": digits}}, file)
@@ -134,7 +134,7 @@ def text_in(folder, out, text):
     for cwd, path in ((made_in, "r"), (folder, os.path.join("made_in", "r")), ("/", os.path.join(made_in, "r"))):
         got, messages = sluice("top", path, "-n", 6, cwd=cwd)
         check(got.splitlines()[1:] == text.splitlines()[1:] and messages == "", f"in {cwd}: {got} {messages}")
-    # Both moved together: the path is relative to the current folder, as when the run was made.
+    # Store and run are moved together: the path in run.json is relative to the current folder.
     moved = os.path.join(folder, "moved")
     os.mkdir(moved)
     os.rename(os.path.join(folder, "t.slc"), os.path.join(moved, "t.slc"))

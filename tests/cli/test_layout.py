@@ -17,7 +17,7 @@ sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in 
 from tap import FULL, QUICK, SLUICE, check, npy, read_bytes, run, run_command, sluice  # noqa: E402
 
 
-# Enough that building a layout takes a while on the fastest machine.
+# Number of nonzeros, so large that building a layout takes a while even on the fastest machine.
 MANY = 1000000
 templates = tempfile.TemporaryDirectory()
 
@@ -41,7 +41,7 @@ def begun(store):
         os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         if not os.path.exists(os.path.join(store, "sorted-2.blk")):
             return child
-        # This process waited longer than the layout took.
+        # This process was not scheduled until the layout was complete; try again.
         child.send_signal(signal.SIGCONT)
         child.communicate(timeout=300)
         sluice("layout", store, "--drop", "sorted-1,sorted-2,sorted-3", "-q")
@@ -115,7 +115,7 @@ def budget(folder):
     """The budget that an error names suffices, and yields the same bytes as plenty of memory."""
     store = made(folder, nnz=MANY)
     least = 1
-    for _ in range(3):  # the process is counted in steps of 4 MiB, and may have passed a step since
+    for _ in range(3):  # the process counts in steps of 4 MiB, and may have grown by one
         done = layout(store, "--sorted", "1", "--memory", f"{least}MiB", "-t", "1", "-v")
         if done.returncode == 0:
             break
@@ -155,7 +155,7 @@ def killed(folder):
             finished += 1
             check(read_bytes(os.path.join(store, "sorted-2.blk")) == expected, "other bytes after kills")
             sluice("layout", store, "--drop", "sorted-2", "-q")
-        elif not os.path.exists(os.path.join(store, "sorted-2.blk")):  # in place, but not listed yet
+        elif not os.path.exists(os.path.join(store, "sorted-2.blk")):  # named, but not listed yet
             sluice("check", store, "-q")
     print(f"# {kills} kills, {finished} times it was done by then")
     sluice("layout", store, "--sorted", "2", "-q")
@@ -355,7 +355,7 @@ def copied(folder):
         shutil.rmtree(copy)
     check(changed >= 10, changed)
     sluice("check", store, "-q")
-    # info says it in both forms; the original owns its stripes.
+    # Text and JSON of `info` say that the stripes belong to the original store.
     shutil.copytree(store, copy)
     check("(owned by another store folder)" in sluice("info", copy)[0], "not said")
     for path, mine in ((copy, False), (store, True)):

@@ -202,7 +202,8 @@ def fits_other_losses(folder):
 
 
 def survives_degenerate_tensors(folder):
-    """Empty slices, ranks above mode sizes and order 1: finite results."""
+    """Results are finite for tensors with empty slices, for ranks above mode sizes, and for order
+    1."""
     rows = [((i, 2 * i % 5, 7), float(1 + i)) for i in range(6)]
     wide = write(folder, "wide", rows, "--dims", "9x9x9")
     line = write(folder, "line", [((i,), float(1 + i)) for i in range(5)], "--dims", "8")

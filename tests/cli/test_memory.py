@@ -90,7 +90,8 @@ class Inputs:
         }
 
     def benchmarks(self):
-        """The others have no budget, or need the whole store in memory together with the factors."""
+        """The other benchmarks have no budget, or need the whole store in memory together with the
+        factors."""
         return {"bench convert": (("bench", "convert", self.at + "t.tns", "-n", 1), False),
                 "bench ttv": (("bench", "ttv", self.at + "t.slc", "-n", 1), False)}
 
@@ -163,7 +164,8 @@ def peaks(inputs, name, args, budget):
 
 
 def within(inputs):
-    """All commands with all budgets; prints how close each came."""
+    """Runs all commands with all budgets; prints the largest fraction of a budget that each command
+    used."""
     for name, (args, reads) in inputs.commands().items():
         least = smallest(inputs, name, args)
         found = []

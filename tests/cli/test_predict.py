@@ -101,7 +101,7 @@ def refused(folder):
         _, messages = sluice("predict", out, path, "-o", os.path.join(folder, "p.txt"), status=3)
         check(word in messages, f"{text!r}: {messages!r} lacks {word!r}")
         check(not os.path.exists(os.path.join(folder, "p.txt")), "refused, but something was written")
-    # Later than the first two megabytes, too, with the line number.
+    # A fault after the first two megabytes is also reported with its line number.
     path = write(folder, "late.tns", "1 1 1\n" * 500000 + "0 1 1\n")
     _, messages = sluice("predict", out, path, "-q", "-o", os.path.join(folder, "p.txt"), status=3)
     check(":500001:1: index 0 of mode 1" in messages and "set the index base (--index-base)" in messages, messages)
@@ -198,7 +198,8 @@ def stores_and_tables(folder):
     check(json.loads(sluice("predict", out, other, "--columns", "WHO,bin(T,5),int(K)", "--value", "none", "--json")[0])["unknown"] == 3, "count")
     check("only the names of columns may differ" in sluice("predict", out, other, "--columns", "WHO,bin(T,6),int(K)", status=2)[1], "a rule")
     check("no column 'who'" in sluice("predict", out, other, status=2)[1], "columns")
-    # Words that are read as empty fields; rows with such fields are treated as the store records.
+    # The store records which words count as empty fields, and how rows with such fields are
+    # treated.
     sluice("convert", table, os.path.join(folder, "s.slc"), "--columns", "who,bin(t,5),int(k)", "--value", "n", "--missing", "skip", "-q")
     sluice("cpd", os.path.join(folder, "s.slc"), "-r", 2, "-i", 3, "-o", os.path.join(folder, "ms"), "-q")
     gaps = write(folder, "gaps.csv", "who,t,k,n\nc,8,3,5\nNA,8,3,1\nc,8,3,?\nb,2,NA,1\n")

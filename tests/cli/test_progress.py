@@ -84,7 +84,7 @@ def shown_by_pty(command, term):
         while piece := os.read(near, 65536):
             said += piece
     except OSError:
-        pass  # Linux reports a closed other end this way
+        pass  # Linux reports in this way that the other end is closed
     os.close(near)
     check(process.wait(timeout=60) == 0, said)
     return said.decode()
@@ -272,7 +272,7 @@ def estimates(folder):
     with open(log) as file:
         estimate = json.loads(file.readlines()[-1])["estimate"]
     check(estimate["read_bytes"] == estimate["actual"]["read_bytes"] > 0, estimate)
-    # The plan alone agrees with a started run: without the safety margins of a budget.
+    # The estimate of the plan alone agrees with that of a trial run: it has no safety margins.
     told = float(re.search(r"memory +([0-9.]+) MiB expected", sluice(*args, "--probe-seconds", 60)[0])[1]) * 2**20
     for memory in (told, estimate["memory_bytes"]):
         check(0.75 * estimate["actual"]["memory_bytes"] <= memory <= 1.25 * estimate["actual"]["memory_bytes"], (told, estimate))

@@ -23,7 +23,8 @@ STOPS = (False, True)
 
 
 def combinations():
-    """All 576, or every 97th (quick: 113th): primes, so that each choice occurs."""
+    """Yields all 576 combinations, or every 97th (quick: 113th). The steps are primes, so that each
+    choice occurs."""
     every = list(itertools.product(CODECS, BLOCKS, THREADS, IO, BUDGETS, CACHES, STOPS))
     return every if FULL else every[::113 if QUICK else 97]
 

@@ -168,7 +168,8 @@ def live_line(folder):
             if not piece:
                 break
             text += piece
-            # On machines of any speed: waits until the line was visible, then stops the run.
+            # Waits until the line is visible and then stops the run, so that the speed of the
+            # machine does not matter.
             if not asked and b"block " in text and b"its = " in text:
                 child.send_signal(signal.SIGINT)
                 asked = True
@@ -354,7 +355,8 @@ def copies(folder):
         fits[when] = record["fit"]
     check(abs(fits["auto"] - fits["never"]) < 1e-9, f"{fits}")
     check(abs(fits["always"] - fits["never"]) < 1e-9, f"{fits}")
-    # Half the memory that they need: reported by -v and plan for a long run.
+    # With half of the memory that replicas need, -v and `plan` report for a long run what is
+    # missing.
     plan = json.loads(sluice("plan", "--no-probe", store, "-r", 4, "--json")[0])
     tight = ("-r", 4, "--memory", plan["total_bytes"] - plan["copies_bytes"] // 2)
     missed = r"copies +none: replicas need [\d.]+ [KMG]iB, the budget has [\d.]+ [KMG]iB left"
@@ -364,7 +366,7 @@ def copies(folder):
         check(bool(re.search(missed, out)) == tells, f"{more}: {out}")
     plan = json.loads(sluice("plan", "--no-probe", store, *tight, "--json")[0])
     check(plan["copies_wanted_bytes"] > plan["copies_room_bytes"] > plan["copies_bytes"] == 0, f"{plan}")
-    # Too few iterations to pay off, or caching is off.
+    # No replicas: there are too few iterations for them, or caching is off.
     for more in (("-i", 20), ("-i", 25, "--no-cache"), ("-i", 25, "--deterministic")):
         out, _ = sluice("cpd", store, "-r", 4, "--tol", 0, "--nowrite", *more)
         check("one per mode, after" not in out, out)
@@ -408,7 +410,8 @@ def pinned(folder):
 
 
 def imagined(folder):
-    """A machine of two nodes described to hwloc: placed as far as this machine has its processors."""
+    """hwloc describes a machine of two nodes; workers are bound to those of its processors that
+    exist here."""
     if "by hwloc" not in sluice("--version")[0]:
         raise Skip("built without hwloc")
     if not {0, 1} <= os.sched_getaffinity(0):
@@ -571,7 +574,7 @@ def long_mode(folder):
     sluice("generate", store, "--dims", f"{length}x30x20", "--nnz", 40, "-q", "--fibers", "none")
     sums = {}
     npy(matrix, [], length, 2)
-    with open(matrix, "r+b") as file:  # a row for each nonzero, and zeros
+    with open(matrix, "r+b") as file:  # a row for each nonzero; all other rows are zeros
         for number, line in enumerate(sluice("export", store, "-")[0].splitlines()):
             i, j, k, value = line.split()
             file.seek(128 + 16 * (int(i) - 1))
@@ -678,7 +681,8 @@ def names_of_files(folder):
     check(json.loads(sluice("predict", out, text, "--json")[0])["coords"] == os.path.join(told, "t.tns"), "predict")
 
 
-# Not under sanitizers: the tensors are large, and unit tests cover the same code with smaller ones.
+# Omitted under sanitizers: the tensors are large, and unit tests cover the same code with smaller
+# ones.
 LONG = ("ttm in a long mode", "conflict strategies")
 
 TESTS = [

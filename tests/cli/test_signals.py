@@ -155,7 +155,7 @@ def what_is_anothers(folder):
         second = subprocess.Popen([SLUICE, "convert", "-", name], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
         wait_for(lambda: catches(second, signal.SIGTERM), "no signal is caught")
         second.send_signal(signal.SIGTERM)
-        second.wait(timeout=60)  # and only then is its input closed
+        second.wait(timeout=60)  # the input of the second command is closed only after the signal
         _, messages = second.communicate()
         check(second.returncode == 143 and b"repeat the command" not in messages, f"exit {second.returncode}: {messages}")
         check(os.path.exists(name + ".tmp"), f"{name}.tmp is gone")
@@ -197,7 +197,7 @@ def stopped_while_it_writes(args, text):
         child.communicate(timeout=60)
         if child.returncode != 0:
             break
-        # It finished before the signal came.
+        # The command finished before the signal arrived.
         with open(text, "w") as file:
             file.write("before")
     return child.returncode

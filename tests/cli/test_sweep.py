@@ -171,7 +171,7 @@ def killed(folder):
                 code = done.wait()
                 check(code in (0, -9, 143), f"exit code {code}")
                 tries += 1
-                if tries > 40:  # on a busy machine it would take forever
+                if tries > 40:  # give up killing: on a busy machine, the loop might never end
                     code = subprocess.call(words)
                     break
         check(code == 0, f"exit code {code}")

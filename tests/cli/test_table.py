@@ -435,7 +435,7 @@ def dictionary(folder):
         peak = re.search(r"memory +peak ([0-9.]+) MiB", out)
         check(peak, out)
         check(QUICK or "G" in memory or int(memory.rstrip("MiB")) * 1.1 < 1600 * count / 1e6, f"{memory} holds the dictionary")
-        # A sanitizer's memory is not in the budget.
+        # Not checked under sanitizers, whose own memory is not in the budget.
         check(QUICK or float(peak.group(1)) <= int(memory.rstrip("MGiB")) * (1024 if "G" in memory else 1), out)
     for name in ("blco.blk", "names-1.bin", "names-2.bin"):
         contents = []
@@ -487,7 +487,7 @@ def foreseen(folder):
         # All sizes include the same memory of the process, which differs between two runs.
         more, base = (one["buffers"][phase] - one["buffers"]["table"] for one in (ordered, told))
         check(12 * rows <= more - base <= 13 * rows + 32768, (phase, more, base, rows))
-    # It never names a budget that is too small.
+    # A dry run never names a budget that is too small.
     memory = 1
     while memory < 1000:
         refused = run_command([*command, "--dry-run", "--memory", f"{memory}MiB", "-t", "1"])

@@ -303,7 +303,8 @@ def foreign(folder):
 
 
 def variants(folder):
-    """Notations of other writers, and what to do about what looks like another format."""
+    """Notations of other writers are read; text that looks like another format is rejected with
+    advice."""
     path, store = os.path.join(folder, "t.tns"), os.path.join(folder, "t.slc")
 
     def converted(text, *more, status=0):

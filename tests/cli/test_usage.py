@@ -37,7 +37,7 @@ def examples_parse(_folder):
     for command in COMMANDS:
         example = sluice(command, "--help")[0].splitlines()[0].split()[2:]
         if command in ("generate", "completion", "watch"):
-            continue  # would really run, or wait for it
+            continue  # these examples would run or wait for a run
         done = subprocess.run([SLUICE, *example], capture_output=True, text=True, cwd=_folder)
         check(done.returncode in (3, 5), f"{example}: exit {done.returncode}: {done.stderr}")
 
@@ -271,8 +271,8 @@ def closed_streams(folder):
 
 
 def limited_address_space(folder):
-    """As with ulimit -v, or h_vmem of a queue: OpenBLAS, which hangs without memory, gets enough or
-    is not called."""
+    """Under a limit of the address space (ulimit -v), OpenBLAS, which hangs without memory, gets
+    enough or is not called."""
     if QUICK:
         raise Skip("sanitizers need an address space without end")
     store = os.path.join(folder, "t.slc")
@@ -290,8 +290,8 @@ def limited_address_space(folder):
 
 
 def more_memory_than_there_is(folder):
-    """A budget beyond the machine's memory is reduced with a warning, and refused if that does not
-    suffice; a plan may be for another machine."""
+    """A budget beyond the machine's memory is reduced with a warning; the command fails if the rest
+    does not suffice. A plan keeps its budget, because it may be for another machine."""
     text, store = os.path.join(folder, "t.tns"), os.path.join(folder, "t.slc")
     sluice("generate", text, "--dims", "300x200x10", "--nnz", "500", "-q")
     def limited(*args, mib=256, status=0):

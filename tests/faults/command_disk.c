@@ -20,7 +20,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Larger than any file that tests let a command write. */
+/* More bytes than any file that a command writes in these tests. */
 enum { FILE_BYTES_MAX = 1 << 24 };
 
 enum slc_status
@@ -53,7 +53,7 @@ static void must(bool holds, const char *what)
     }
 }
 
-/* The command's standard output and error, and the test's own while the command runs. */
+/* Standard output and error of the command, and copies of the test's own while it runs. */
 static struct {
     int words, out, err;
 } outputs;
@@ -157,7 +157,7 @@ void command_disk_put(const struct slc_files *files, const char *from, const cha
 struct hashing {
     const struct slc_files *files;
     const char *path;
-    uint64_t sum; /* so that the order of entries does not matter */
+    uint64_t sum; /* a sum of hashes, so that the order of entries does not matter */
 };
 
 static int hash_entry(void *context, const char *name, char kind)

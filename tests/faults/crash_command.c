@@ -35,7 +35,7 @@ struct trying {
 };
 
 static const uint64_t dims[ORDER] = {LONGEST, 5, 4};
-static const char *stores; /* their folder on the system's disk */
+static const char *stores; /* folder of the input stores, on the system's disk */
 
 static const char *path_of(const char *name)
 {
@@ -88,7 +88,7 @@ static void prepare(void *context, const struct slc_files *files)
     }
 }
 
-/* The newest complete generation of the command's checkpoint; 0: none. */
+/* Returns the newest complete generation of the command's checkpoint; 0: none. */
 static uint64_t newest(const struct crash_command *command, const struct slc_files *files)
 {
     uint64_t found = 0;
@@ -342,7 +342,7 @@ void crash_command_sweep(const struct crash_command *command)
     CU_ASSERT_EQUAL(report.bad, 0);
     CU_ASSERT((trying.resumed > 0) == (command->checkpoint != NULL));
     CU_ASSERT((trying.named > 0) == (command->noted[0] != NULL));
-    /* A check must be able to fail. */
+    /* If no sync has an effect, the checks must find a fault: this shows that they can fail. */
     CU_ASSERT(slc_crash_shows(&operation, &bounds, UINT64_MAX));
     if (slc_test_full() && command->each_sync) {
         const uint64_t needless = slc_crash_needless(&operation, &bounds);

@@ -19,11 +19,11 @@ struct crash_command {
     const char *varies;     /* slc_crash_operation; NULL: "run.json" */
     /* The two folders in which a store can be marked as complete; NULL: none. */
     const char *noted[2];
-    bool two_renames;  /* on a file system that cannot exchange names */
-    unsigned scale;    /* amount of tries per moment */
+    bool two_renames;  /* the file system cannot exchange two names */
+    unsigned scale;    /* factor of the number of states tried per moment */
     unsigned every;    /* number of moments tried; 0: all */
-    bool each_sync;    /* omits each sync in turn; */
-    uint64_t needless; /* the expected result of slc_crash_needless */
+    bool each_sync;    /* true: also omits each sync in turn, and checks `needless` */
+    uint64_t needless; /* expected result of slc_crash_needless */
 };
 
 /* Records the changes of the command on a disk in memory with x.slc (a store of three modes with

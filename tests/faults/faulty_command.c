@@ -31,7 +31,7 @@
 /* Far above the longest run, under a sanitizer on a busy machine: a longer run hangs. */
 enum { PATIENCE_SECONDS = 120 };
 
-/* In the child: the armed fault and the counts. */
+/* The armed fault and the counts of operations; used in the child. */
 static struct slc_faulty faulty_files;
 static struct command_fault fault_in_place;
 static uint64_t fault_at;
@@ -156,8 +156,8 @@ static int64_t count_descriptors(void)
     return count;
 }
 
-/* Calls of foreign changes happen once: a process started by the command has a copy of this
- * state. */
+/* Calls command_fault.call once. A process started by the command has a copy of this state and must
+ * not repeat the call. */
 static void call_in_command(void)
 {
     if (getpid() == command_process) {

@@ -28,7 +28,7 @@ struct command_fault {
     enum slc_faulty_action action;
     int error;          /* ERRNO; allocations return NULL */
     uint64_t detail;    /* SHORT: bytes to transfer at most */
-    bool from_then;     /* the k-th operation and all after it; files only */
+    bool from_then;     /* all operations from the k-th on fail; files only */
     void (*call)(void); /* CALL: called before the operation; files only */
 };
 
@@ -37,12 +37,12 @@ struct command_end {
     int code;      /* exit status or signal */
     bool fired;    /* the fault happened */
     uint64_t seen[COMMAND_KINDS];
-    int64_t open_files;  /* opened through the table: not closed, or still mapped */
-    int64_t descriptors; /* of the process, in addition to those at the start */
-    int64_t buffers;     /* not destroyed */
-    bool leaked;         /* memory, by LeakSanitizer; false without it */
-    char said[4096];     /* on standard error */
-    char printed[8192];  /* on standard output */
+    int64_t open_files;  /* files of the table that were not closed or unmapped */
+    int64_t descriptors; /* open descriptors of the process beyond those at the start */
+    int64_t buffers;     /* buffers that were not destroyed */
+    bool leaked;         /* LeakSanitizer found leaked memory; false without LeakSanitizer */
+    char said[4096];     /* text on standard error */
+    char printed[8192];  /* text on standard output */
 };
 
 /* Runs `arguments` (words after the command's name) in `folder` with the k-th operation failing;

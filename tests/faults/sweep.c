@@ -31,7 +31,7 @@ static const struct {
     int code;          /* the documented exit code; 0: the command must succeed without the
                         * operation */
     const char *words; /* expected in the message; NULL: the text of the errno */
-    bool cleaning;     /* removing files fails: they are left over */
+    bool cleaning;     /* the fault prevents the removal of files, so they are left over */
 } faults[] = {
     {"open EMFILE", {SLC_FAULTY_OPEN, SLC_FAULTY_ERRNO, .error = EMFILE}, 5, NULL, false},
     {"open EACCES", {SLC_FAULTY_OPEN, SLC_FAULTY_ERRNO, .error = EACCES}, 5, NULL, false},
@@ -100,7 +100,7 @@ struct sweeping {
     struct file_tree after;
     struct command_end clean; /* the run without a fault */
     uint64_t tries;
-    uint64_t refused; /* tries with an exit code other than 0 */
+    uint64_t refused; /* number of tries with an exit code other than 0 */
     unsigned complaints;
 };
 
@@ -137,7 +137,7 @@ static bool in_store(const struct sweep_case *swept, const char *path)
     return swept->store != NULL && strncmp(path, swept->store, strlen(swept->store)) == 0;
 }
 
-/* Whether the store matches the one of `whole`, or is absent from both. */
+/* Whether the store is equal in both trees, or absent from both. */
 static bool
 has_store_of(const struct sweeping *s, const struct file_tree *tree, const struct file_tree *whole)
 {
@@ -329,10 +329,10 @@ static void sweep_fault(struct sweeping *s, unsigned f)
 {
     const uint64_t sample = slc_test_quick() ? SAMPLE_QUICK : SAMPLE;
     const uint64_t step = slc_test_full() ? 1 : sample;
-    /* A different start for every kind; otherwise only frequent operations would ever be tried. */
+    /* Each kind starts at another operation; otherwise rare operations would never be tried. */
     const uint64_t most = s->clean.seen[faults[f].fault.kind];
     const uint64_t drawn = (slc_test_seed() + 37 * f) % sample;
-    /* An operation made once per run would hardly ever be drawn. */
+    /* Always try an operation that a run makes once: it would hardly ever be drawn. */
     const uint64_t first = slc_test_full() || most == 1 ? 1 : 1 + drawn;
 
     for (uint64_t k = first; slc_test_full() || k <= most; k += step) {

@@ -25,10 +25,10 @@ struct sweep_case {
     const char *arguments; /* run in a folder next to the inputs: ../in/NAME */
     const char *before;    /* the folder with the initial files; NULL: none */
     const char *store;     /* files below this path form one store: all old or all new */
-    bool prints;           /* its output is the result */
-    bool replaces;         /* a rerun replaces an existing result */
-    int code;              /* without a fault */
-    bool resumes;          /* the files it resumes from survive every fault */
+    bool prints;           /* the output of the command is its result */
+    bool replaces;         /* if the result exists, a rerun replaces it */
+    int code;              /* exit code without a fault */
+    bool resumes;          /* the files from which the command resumes survive every fault */
 };
 
 /* Sweeps the case through all kinds of faults in `folder` (new, with the inputs in folder/in).

@@ -26,7 +26,7 @@ enum slc_status __wrap_slc_cp_run(const struct slc_store *store,
                                   struct slc_cp_result *result,
                                   struct slc_error *err);
 
-/* So that a tensor of a few blocks has parts, too. */
+/* Makes parts of passes short, so that even the pass over a few blocks has several parts. */
 enum slc_status __wrap_slc_cp_run(const struct slc_store *store,
                                   struct slc_stream *stream,
                                   struct slc_backend *backend,
@@ -90,15 +90,15 @@ static void test_ranks(void)
 
 static void test_replaced(void)
 {
-    crash_command_sweep(&(struct crash_command){
-        .name = "cpd over the results of another",
-        .arguments = CPD "-i 1",
-        .before = CPD "-i 1 --seed 5",
-        CPD_PATHS,
-        .scale = 8,
-        /* Sync 2 is of a name that existed before; 4, 6 and 8 are of names that 10 covers. */
-        .each_sync = true,
-        .needless = 0xaa});
+    crash_command_sweep(&(struct crash_command){.name = "cpd over the results of another",
+                                                .arguments = CPD "-i 1",
+                                                .before = CPD "-i 1 --seed 5",
+                                                CPD_PATHS,
+                                                .scale = 8,
+                                                /* Needless: sync 2, of an old name; 4, 6 and 8, of
+                                                 * names that 10 covers. */
+                                                .each_sync = true,
+                                                .needless = 0xaa});
 }
 
 static void test_products(void)
@@ -114,7 +114,7 @@ static void test_products(void)
          .arguments = "ttv x.slc --mode 1 --vector v.npy y.slc -t 2 --io pread -q",
          .paths = {"y.slc"},
          .scale = 4,
-         /* As in a conversion (test_crash_convert.c). */
+         /* The needless syncs are those of a conversion (test_crash_convert.c). */
          .each_sync = true,
          .needless = 0x19},
         {.name = "ttm",
@@ -122,7 +122,7 @@ static void test_products(void)
          .before = "ttm x.slc p --mode 2 --matrix w.npy -t 2 --io pread -q",
          .paths = {"p/" SLC_PAIR_COORDS, "p/" SLC_PAIR_ROWS},
          .scale = 4,
-         /* Of the temporary store that is sorted first. */
+         /* The needless syncs are those of the temporary store. */
          .each_sync = true,
          .needless = 0x7f},
     };

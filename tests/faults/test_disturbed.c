@@ -34,7 +34,7 @@ enum {
     ALTERED_EVERY = 400
 };
 
-static const char *folder; /* with the inputs in `in` and their originals in `kept` */
+static const char *folder; /* the inputs are in its folder `in`, unchanged copies in `kept` */
 static char inputs[PATH_BYTES], kept[PATH_BYTES], place[PATH_BYTES];
 
 static const char *below(const char *name)
@@ -60,7 +60,7 @@ static off_t length_of(const char *path)
 {
     struct stat status;
 
-    /* It may have been removed before. */
+    /* The file may have been removed already. */
     return stat(path, &status) == 0 ? status.st_size : 0;
 }
 
@@ -77,7 +77,7 @@ static void write_into(off_t at, const char *text, size_t bytes)
     (void)close(fd);
 }
 
-/* Throughout the file, so that every tile changes. */
+/* Changes bytes throughout the file, so that every tile changes. */
 static void alter(void)
 {
     const off_t length = length_of(disturbed_path);
@@ -114,18 +114,18 @@ struct disturbance {
     const char *name;
     void (*call)(void);
     const char *path; /* path of the disturbed file */
-    bool replaces;    /* succeeds; the result may be that of the replacement */
+    bool replaces;    /* the command may succeed with the result of the replacement */
     bool removes;     /* the result may be missing */
 };
 
 struct disturbed_case {
     const char *name;
     const char *arguments; /* run in a folder next to the inputs */
-    const char *printed;   /* the result in its output starts here; NULL: its output is no result */
+    const char *printed;   /* start of the result in the output; NULL: the output has no result */
     struct disturbance disturbances[3]; /* terminated by an element without a name */
-    unsigned kinds;                     /* bits of enum slc_faulty_kind: operations before which
-                                         * it happens */
-    const char *blamed;                 /* folder of the file to blame */
+    unsigned kinds;     /* bits of enum slc_faulty_kind: the file is disturbed before operations of
+                           these kinds */
+    const char *blamed; /* folder of the file to blame */
 };
 
 /* One try. */
@@ -329,7 +329,7 @@ static void make_inputs(void)
     double vector[60];
     struct slc_error err = SLC_ERROR_INIT;
 
-    /* Takes as long as a short run: children inherit the result. */
+    /* Read the topology here, because that takes as long as a short run: children inherit it. */
     (void)slc_topology();
     folder = slc_test_folder();
     (void)snprintf(inputs, sizeof inputs, "%s/in", folder);

@@ -216,7 +216,7 @@ static void leave(const char *name, const char *arguments, unsigned kind, uint64
     }
 }
 
-/* The same for an initially empty folder. */
+/* Does the same as leave, in a new empty folder. */
 static void prepare_left(const char *name, const char *arguments, unsigned kind, uint64_t k)
 {
     file_tree_copy(NULL, beside(name));
@@ -253,14 +253,14 @@ static void make_spilling(void)
     command_run(inputs, spilling, NULL, 0, &end);
     least = strstr(end.said, " needs ");
     CU_ASSERT_PTR_NOT_NULL_FATAL(least);
-    /* Some more than now, because the resident memory of libraries varies between runs. */
+    /* Allow more memory than needed now: the resident memory of libraries varies. */
     (void)snprintf(spilling, sizeof spilling, "%s %luMiB", command,
                    strtoul(least + strlen(" needs "), NULL, 10) + 4);
 }
 
 static void make_inputs(void)
 {
-    /* Takes as long as a short run: children inherit the result. */
+    /* Read the topology here, because that takes as long as a short run: children inherit it. */
     (void)slc_topology();
     folder = slc_test_folder();
     (void)snprintf(inputs, sizeof inputs, "%s/in", folder);
@@ -280,7 +280,7 @@ static void make_inputs(void)
     /* Does not fit in the smallest memory of a conversion. */
     prepare("generate big.tns --dims 3000x2000x1000 --nnz 400000 -q");
     make_spilling();
-    /* More than one tile, the minimum of a block. */
+    /* More than one tile; a block has at least one tile, so there are several blocks. */
     prepare("generate real.slc --dims 200x150x100 --nnz 70000 --block-bytes 4KiB -q");
     prepare("generate old.slc --dims 6x4x3 --nnz 20 -q");
     prepare("cpd sorted.slc -r 3 -i 1 --tol 0 -o factors -q --io pread");

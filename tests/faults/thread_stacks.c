@@ -40,7 +40,7 @@ static void print_addresses(pid_t child, uintptr_t top)
     size_t length, found = 0;
     FILE *lines;
 
-    /* If the stack ends before `bytes`, reads shorter ranges, page by page. */
+    /* If the stack ends within the range, try shorter ranges. */
     for (size_t bytes = sizeof words; read < 0 && bytes >= 512; bytes /= 2) {
         read = process_vm_readv(child, &here, 1, &(struct iovec){(void *)top, bytes}, 1, 0);
     }
@@ -54,7 +54,7 @@ static void print_addresses(pid_t child, uintptr_t top)
         }
     }
     printf("#   %s\n", command);
-    lines = found > 0 ? popen(command, "r") : NULL; /* NOLINT(cert-env33-c): a fixed program */
+    lines = found > 0 ? popen(command, "r") : NULL; /* NOLINT(cert-env33-c): a constant command */
     while (lines != NULL && fgets(line, sizeof line, lines) != NULL) {
         printf("#   %s", line);
     }
@@ -78,7 +78,7 @@ void thread_stacks_print(pid_t child)
         }
         read_line(child, entry->d_name, "comm", name, sizeof name);
         read_line(child, entry->d_name, "wchan", wait, sizeof wait);
-        /* "running", or number, six arguments, stack pointer, program counter */
+        /* "running", or number of the call, six arguments, stack pointer, program counter */
         read_line(child, entry->d_name, "syscall", call, sizeof call);
         printf("# thread %s (%s) in %s, system call %s\n", entry->d_name, name, wait, call);
         if (sscanf(call, "%*s %*s %*s %*s %*s %*s %*s %" SCNxPTR, &top) == 1) {

@@ -66,7 +66,7 @@ choose_ranges(struct slc_tile_entry *entry, const struct slc_key_layout *keys, c
     slc_key_decode(keys, first & ~vary, low);
     slc_key_decode(keys, first | vary, high);
     for (unsigned n = 0; n < FORGED_MODES; n++) {
-        /* All mode sizes are powers of two: every key is in range. */
+        /* All mode sizes are powers of two, so every key is in range. */
         entry->corner[n] = low[n] + data[40 + n];
         entry->extent[n] = (uint32_t)(high[n] - slc_load_u16(data + 45 + 2 * n) - entry->corner[n]);
     }

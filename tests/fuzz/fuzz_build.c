@@ -77,7 +77,7 @@ push(struct slc_builder *builder, const struct nonzeros *made, struct slc_error 
     } else {
         const struct slc_entries sample = entries_of(made, 0, SAMPLE);
 
-        /* The number of nonzeros is unknown: as many buckets as the sample can distinguish. */
+        /* Without the number of nonzeros, the sample alone determines the number of buckets. */
         status = slc_builder_sample(builder, &sample, SAMPLE, 0, err);
     }
     while (status == SLC_OK && piece < PIECES) {

@@ -21,9 +21,9 @@ enum {
     STATE_HEAD = 24,
     CHUNK_BYTES = 20,
     CHUNK_HEAD = 72,
-    /* One of the kinds that flip a bit also truncates the file. */
+    /* A change of this kind flips a bit and truncates the file. */
     CUT = 249,
-    /* Larger than any file that targets let the product write. */
+    /* More bytes than any file that the library writes in these targets. */
     FILE_BYTES_MAX = 64 << 20
 };
 
@@ -205,7 +205,7 @@ void fuzz_seal_journal(
     uint64_t hash;
 
     if (bytes >= JOURNAL_HEAD) {
-        /* Of the head, which is the product's or useless. */
+        /* The hash of the head; if the head was changed, the journal is useless. */
         hash = slc_load_u64(data + JOURNAL_HEAD - 8);
         for (uint64_t at = JOURNAL_HEAD; bytes - at >= record_bytes; at += record_bytes) {
             uint8_t *entry = data + at + JOURNAL_ENTRY;

@@ -136,7 +136,7 @@ fuzz_mutate_pieces(uint8_t *data, size_t bytes, size_t room, unsigned seed, size
         return bytes;
     }
     memcpy(piece, data + at, old);
-    /* Usually nothing moves, so that numbers keep their positions. */
+    /* Usually the length stays the same, so that numbers keep their positions. */
     fresh = LLVMFuzzerMutate(piece, old, draw(seed, 2, 4) == 0 || old == 0 ? most : old);
     if (fresh < old && draw(seed, 3, 4) != 0) {
         fresh = old;

@@ -103,7 +103,7 @@ static void open_way(struct way *way, unsigned which)
     struct slc_cp_result result;
 
     slc_made_tensor_create(&tensor, ORDER, dims, 90, SLC_MADE_DOUBLES, 1);
-    /* Small, yet with several tiles and blocks. */
+    /* Tiles are so small that the small tensor has several tiles and blocks. */
     tensor.tile_nnz = 20;
     fuzz_must(slc_made_store_write(&tensor, NULL, fuzz_path(name), SLC_CODEC_PACKED,
                                    SLC_MIN_BLOCK_BYTES, NULL) == SLC_OK,

@@ -53,8 +53,8 @@ static void look(const uint8_t *data, uint64_t bytes)
     must(status == err.status);
     if (status == SLC_OK) {
         must(slc_stripe_list_encode(&list, &again, &again_bytes, &err) == SLC_OK);
-        /* In other minor versions bytes 10 and 11 differ, and so does the hash; the list may
-         * also have unneeded pages. */
+        /* A list of another minor version differs in bytes 10 and 11 and in the hash, and may have
+         * more pages than needed. */
         must(again_bytes <= bytes && memcmp(again + 12 + 4, data + 12 + 4, PAGE - 8 - 16) == 0);
         slc_free(again);
         look_at_places(&list.shape);

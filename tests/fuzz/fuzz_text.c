@@ -96,7 +96,7 @@ static void check_number(const char *text, size_t bytes)
         return;
     }
     want = strtod(copy, &want_end);
-    /* strtod also reads 0x10; here that is a 0 and an x. */
+    /* strtod reads 0x10 as 16; the parser reads a 0, followed by an x. */
     if (end < copy + bytes && (*end == 'x' || *end == 'X')) {
         return;
     }

@@ -18,9 +18,9 @@ struct slc_producer {
     void *memory[12];
     unsigned pieces;
     int schema_code, code;         /* results of get_schema and get_next */
-    int repeats;                   /* number of batches; 1 at first */
+    int repeats;                   /* number of batches of the stream; initially 1 */
     int asked, sent;               /* numbers of calls of get_next, and of batches */
-    int schemas, batches, streams; /* numbers of releases */
+    int schemas, batches, streams; /* how often schemas, batches and the stream were released */
 };
 
 /* Makes a stream of one batch of `rows` rows whose column has this format and no nulls. */

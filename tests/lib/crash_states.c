@@ -17,10 +17,10 @@ struct model {
     const struct slc_change *changes;
     uint64_t moment;
     bool in_order;
-    bool *extends;  /* of every change: it extends its file */
+    bool *extends;  /* per change: whether it extends its file */
     uint64_t *open; /* indices of the open changes, ascending */
     uint64_t open_count;
-    struct slc_crash_fate *fates; /* of every change before the moment */
+    struct slc_crash_fate *fates; /* fate of each change before the moment */
     slc_crash_visitor *visit;
     void *context;
 };
@@ -182,7 +182,7 @@ static void make(struct slc_tree *tree, const struct slc_change *change, struct 
     switch (fate.kind) {
     case SLC_FATE_MISSING:
         if (change->kind == SLC_CHANGE_CREATE) {
-            (void)slc_tree_add(tree, change->node_kind); /* keeps the node numbers */
+            (void)slc_tree_add(tree, change->node_kind); /* keeps later node numbers */
         }
         break;
     case SLC_FATE_THERE:

@@ -20,7 +20,7 @@
 struct slc_crash_bounds {
     uint64_t seed;
     uint64_t all;      /* visits all states of a moment if there are at most this many; */
-    uint64_t extremes; /* otherwise this many extremes */
+    uint64_t extremes; /* otherwise visits this many extremes */
     uint64_t samples;  /* and this many random states */
     bool in_order;     /* the changes of a folder are ordered: none is present without all
                         * earlier ones */
@@ -29,10 +29,10 @@ struct slc_crash_bounds {
 enum slc_crash_fate_kind {
     SLC_FATE_MISSING,
     SLC_FATE_THERE,
-    SLC_FATE_LENGTH, /* zeros if the write extends the file */
-    SLC_FATE_FIRST,  /* sectors before a cut; the file is extended only to their end */
-    SLC_FATE_LAST,   /* sectors after a cut */
-    SLC_FATE_SOME    /* any sectors */
+    SLC_FATE_LENGTH, /* only the new length of the file; new bytes are zeros */
+    SLC_FATE_FIRST,  /* only the sectors before a cut; the file is extended only to their end */
+    SLC_FATE_LAST,   /* only the sectors after a cut */
+    SLC_FATE_SOME    /* any combination of sectors */
 };
 
 struct slc_crash_fate {
@@ -44,8 +44,8 @@ struct slc_crash_fate {
 struct slc_crash_state {
     const struct slc_tree *tree;
     uint64_t moment;                    /* number of changes made */
-    bool killed;                        /* after a kill: all of them are present */
-    const struct slc_crash_fate *fates; /* of every change before the moment */
+    bool killed;                        /* true after a kill: all changes are present */
+    const struct slc_crash_fate *fates; /* fate of each change before the moment */
 };
 
 /* Returns false to stop. */

@@ -14,7 +14,7 @@
 enum { PRINTED_MAX = 3, KEPT_BYTES = 1 << 30 };
 
 struct set {
-    uint64_t *hashes; /* 0: free */
+    uint64_t *hashes; /* hashes of the members; 0 marks a free place */
     uint64_t room;
     uint64_t count;
 };
@@ -113,7 +113,7 @@ static void crash_rerun(struct trial *trial, const struct slc_recorded *disk)
 
     bounds.again = 0;
     bounds.continued = 0;
-    /* Better many reruns with few states each than few reruns with many. */
+    /* Few states of each of many reruns find more than many states of few reruns. */
     bounds.every = 3;
     bounds.states.all = 16;
     bounds.states.extremes = 4;
@@ -181,12 +181,12 @@ static void try_continued(struct trial *trial)
     const uint64_t count = trial->bounds->continued;
 
     for (uint64_t i = 0; i < count; i++) {
-        /* The moments are closer to each other towards the end, where names change. */
+        /* Moments are denser towards the end, where names change. */
         const uint64_t moment = trial->change_count * (count * count - i * i) / (count * count);
         struct slc_recorded *disk = slc_recorded_continue(trial->disk, moment);
         struct slc_error err = SLC_ERROR_INIT;
 
-        /* A rerun that refuses promises nothing; whether it may refuse was checked above. */
+        /* A rerun that refuses need not keep anything; whether it may refuse was checked above. */
         if (trial->operation->run(trial->operation->context, slc_recorded_files(disk), &err) ==
             SLC_OK) {
             crash_rerun(trial, disk);

@@ -17,15 +17,15 @@
 
 /* Progress of the operation when a state is checked. */
 struct slc_crash_moment {
-    bool done;       /* it reported success, in the first run or in the rerun */
+    bool done;       /* the operation reported success, in the first run or in the rerun */
     bool again;      /* this is the state after the rerun */
-    uint64_t demand; /* see below */
+    uint64_t demand; /* result of slc_crash_operation.demand */
 };
 
 struct slc_crash_operation {
     const char *name;
     void *context;
-    /* Creates the files that exist before. NULL: an empty drive. */
+    /* Creates the files that exist before the operation. NULL: none. */
     void (*prepare)(void *context, const struct slc_files *files);
     /* Runs the whole operation; files of an earlier run may exist. */
     enum slc_status (*run)(void *context, const struct slc_files *files, struct slc_error *err);
@@ -48,15 +48,15 @@ struct slc_crash_try_bounds {
     struct slc_crash_bounds states;
     uint64_t every;     /* tries every N-th moment and the last ones; 0: 1 */
     uint64_t again;     /* number of crashed reruns on states left by a power cut */
-    uint64_t continued; /* the same after a kill, without a power cut in between */
-    bool look_only;     /* runs nothing again */
+    uint64_t continued; /* number of crashed reruns after a kill, without a power cut in between */
+    bool look_only;     /* checks states without running the operation again */
     bool expect_bad;    /* a planted fault: stops at the first bad state and does not print it */
 };
 
 struct slc_crash_report {
     uint64_t moments;
     uint64_t all;      /* moments of which all states were tried */
-    uint64_t states;   /* visited */
+    uint64_t states;   /* states visited */
     uint64_t distinct; /* distinct states tried; the others had the same files */
     uint64_t refused;  /* reruns that ended with a documented error */
     uint64_t bad;

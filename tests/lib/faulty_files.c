@@ -88,7 +88,7 @@ static int faulty_close(void *self, int fd)
     return fault != 0 ? fault : result;
 }
 
-/* Common part of both reads; `offset` is SLC_NOWHERE for a sequential one. */
+/* Implements both kinds of reads; `offset` is SLC_NOWHERE for a sequential read. */
 static int64_t
 faulty_transfer_in(struct slc_faulty *faulty, int fd, void *data, uint64_t bytes, uint64_t offset)
 {

@@ -56,12 +56,12 @@ enum slc_faulty_action {
 
 struct slc_faulty {
     struct slc_files table;        /* hand out &faulty.table */
-    const struct slc_files *below; /* the underlying table */
+    const struct slc_files *below; /* the table to which operations are forwarded */
 
     enum slc_faulty_action action;
     enum slc_faulty_kind kind;
     uint64_t k;         /* the operation of `kind` that is hit, from 1; 0: none */
-    bool from_then;     /* hits all later ones, too */
+    bool from_then;     /* true: all later operations of this kind are hit, too */
     int error;          /* ERRNO: the errno to return */
     uint64_t detail;    /* SHORT: bytes to transfer at most; FLIP: the bit of the data to flip */
     void (*call)(void); /* CALL: the function to call */
@@ -72,8 +72,8 @@ struct slc_faulty {
     atomic_int_fast64_t open_maps;
     atomic_uint_fast64_t room;         /* bytes that can still be written before ENOSPC */
     atomic_uint_fast64_t max_transfer; /* bytes of the largest single read or write requested */
-    atomic_uint_fast64_t hit_offset; /* of the last read_at that was hit; which one is k-th depends
-                                        on the threads that read */
+    atomic_uint_fast64_t hit_offset;   /* offset of the last read_at that was hit; the threads
+                                          determine which read is the k-th */
 };
 
 /* The operating system without syncs, so that tests do not wait for a busy drive. Shared;

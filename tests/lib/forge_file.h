@@ -17,7 +17,7 @@ void slc_forged_save(const struct slc_forged *forged, const char *path);
 /* Changes one byte, or the length, of the file at `path` in place. Much faster than saving it
  * again: file systems flush a file that is truncated to zero and rewritten. */
 void slc_forged_poke(const char *path, uint64_t offset, uint8_t byte);
-/* The same, but keeps the modification time, as if within one tick of the clock. */
+/* Like slc_forged_poke, but keeps the modification time, as within one tick of the clock. */
 void slc_forged_poke_unseen(const char *path, uint64_t offset, uint8_t byte);
 void slc_forged_resize(const char *path, uint64_t size);
 void slc_forged_release(struct slc_forged *forged);

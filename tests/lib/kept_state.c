@@ -1,4 +1,4 @@
-/* Copies the state of MTTKRP jobs. */
+/* Copies the state of an MTTKRP job, and restores it into another job. */
 #include "kept_state.h"
 
 #include "slc_test.h"

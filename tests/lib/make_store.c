@@ -49,9 +49,9 @@ static double draw_value(enum slc_made_values values, uint64_t seed, uint64_t in
         break;
     case SLC_MADE_FEW:
         return 0.25 + 0.5 * (double)slc_random_below(seed, 102, index, 7);
-    case SLC_MADE_EVEN_FLOATS: /* two of four bytes differ */
+    case SLC_MADE_EVEN_FLOATS: /* two of the four bytes of a float vary */
         return 1.0 + 0x1p-23 * (double)slc_random_below(seed, 103, index, 1 << 16);
-    case SLC_MADE_EVEN_DOUBLES: /* three of eight bytes differ */
+    case SLC_MADE_EVEN_DOUBLES: /* three of the eight bytes of a double vary */
         return 1.0 + 0x1p-36 * (double)slc_random_below(seed, 104, index, 1 << 24);
     case SLC_MADE_DOUBLES:
     case SLC_MADE_VALUES:

@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 enum slc_made_values {
-    SLC_MADE_ONES,    /* a constant */
+    SLC_MADE_ONES,    /* all values are 1 */
     SLC_MADE_COUNTS,  /* integers 1 to 9 */
     SLC_MADE_FLOATS,  /* normally distributed, each exactly a float */
-    SLC_MADE_DOUBLES, /* normal */
+    SLC_MADE_DOUBLES, /* normally distributed */
     /* Multiples of powers of two, so that sums of products with integers are exact. */
     SLC_MADE_FEW,          /* seven values, for a dictionary */
     SLC_MADE_EVEN_FLOATS,  /* floats and doubles of which at least half of the bytes are */
@@ -27,10 +27,10 @@ struct slc_made_tensor {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
     struct slc_key_layout keys;
-    struct slc_key_layout content_keys; /* keys of the content sums: those with which the tensor
-                                         * was created */
-    bool whole_fibers;                  /* as in fiber-n: tiles end at fiber boundaries */
-    uint32_t tile_nnz;                  /* nonzeros per tile; 0: full tiles */
+    struct slc_key_layout
+        content_keys;  /* keys with which the tensor was created; content sums use these keys */
+    bool whole_fibers; /* true: tiles end at ends of fibers, as in layout fiber-n */
+    uint32_t tile_nnz; /* maximum number of nonzeros of a tile; 0: full tiles */
     uint64_t nnz;
     uint64_t *key_lo;
     uint64_t *key_hi;

@@ -11,7 +11,7 @@ from tap import SLUICE, Skip, check
 
 PEAK = os.environ.get("SLUICE_PEAK")  # tests/cli/peak.c
 MIB = 1 << 20
-# As users run the command: malloc does not fill memory, and OpenBLAS chooses its threads.
+# The environment of users: malloc does not fill memory, and OpenBLAS chooses its number of threads.
 ENVIRONMENT = {name: value for name, value in os.environ.items()
                if name not in ("MALLOC_PERTURB_", "OPENBLAS_NUM_THREADS")}
 
@@ -22,7 +22,7 @@ class Measured:
     status: int  # negative: the signal that ended it
     resident: int  # peak resident bytes
     read: int  # bytes read from drives
-    seconds: float  # of processors
+    seconds: float  # processor time
     output: str
     messages: str
 
@@ -50,7 +50,7 @@ class Cgroup:
             try:
                 put(self.file(names[3]), limit if "memsw" in names[3] else 0)
             except OSError:
-                pass  # there is no swap, or it is not counted
+                pass  # the system has no swap, or does not count it
             return
         raise Skip("no permission to make a memory cgroup here")
 
@@ -79,7 +79,7 @@ class Cgroup:
             try:
                 end()
             except OSError:
-                pass  # version 2 has no such file; a folder that was never created needs neither
+                pass  # version 2 of cgroups has no such file; a folder that was never created needs no removal
 
 
 def measured(args, cgroup=None, status=0):

@@ -24,7 +24,7 @@ void *slc_tree_memory(void *memory, uint64_t bytes)
 /* Header in front of the bytes of a file. */
 struct shared {
     uint64_t users;
-    uint64_t hash; /* 0: not known */
+    uint64_t hash; /* hash of the bytes; 0: not known */
 };
 
 static struct shared *shared_of(uint8_t *data)
@@ -68,7 +68,7 @@ char *slc_tree_text(const char *text)
 
 uint32_t slc_tree_add(struct slc_tree *tree, char kind)
 {
-    /* Doubled at powers of two, so that appending is amortized. */
+    /* Doubles the capacity at powers of two, so that appending takes amortized constant time. */
     if ((tree->count & (tree->count - 1)) == 0) {
         const uint64_t room = tree->count == 0 ? 1 : 2 * (uint64_t)tree->count;
 

@@ -27,7 +27,7 @@ struct slc_tree_node {
     uint64_t bytes;
     uint64_t room;
     uint8_t *data;    /* shared by copies of a tree until one of them changes the file */
-    uint64_t changes; /* substitute for the modification time */
+    uint64_t changes; /* number of changes; serves as modification time */
     struct slc_tree_entry *entries;
     uint32_t entry_count;
 };
@@ -51,16 +51,16 @@ enum slc_change_kind {
     SLC_CHANGE_WRITE,
     SLC_CHANGE_RESIZE,
     SLC_CHANGE_SYNC,       /* changes nothing, but limits what a power cut can lose */
-    SLC_CHANGE_SYNC_FOLDER /* the same */
+    SLC_CHANGE_SYNC_FOLDER /* the same for the names in a folder */
 };
 
 struct slc_change {
     enum slc_change_kind kind;
-    char node_kind; /* of CREATE */
+    char node_kind; /* for CREATE: 'f' or 'd' */
     uint32_t node;
     uint32_t other;              /* for EXCHANGE: the node that moves from `to` to `place` */
     struct slc_tree_place place; /* for CREATE and REMOVE; source of RENAME and EXCHANGE */
-    struct slc_tree_place to;    /* where it ends */
+    struct slc_tree_place to;    /* destination of RENAME and EXCHANGE */
     uint64_t offset;             /* of WRITE */
     uint64_t bytes;              /* for WRITE and RESIZE */
     uint8_t *data;               /* of WRITE */

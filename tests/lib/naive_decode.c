@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Source of the bytes. */
+/* The bytes to decode, and their description. */
 struct source {
     const struct slc_encoded_layout *layout;
     const struct slc_encoded_tile *tile;
@@ -204,7 +204,7 @@ static bool decode_fields(const struct source *source, struct slc_naive_run *dec
             }
         }
         if (used != slc_load_u64(source->block + at)) {
-            return false; /* bits beyond all fields */
+            return false; /* fault: bits outside all fields are set */
         }
     }
     return true;

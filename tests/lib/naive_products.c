@@ -10,7 +10,7 @@ struct fiber_order {
     unsigned mode;
 };
 
-/* The sign orders the fibers of nonzeros a and b; 0: both are in the same fiber. */
+/* Returns a number < 0, 0 or > 0 that orders the fibers of nonzeros a and b; 0: the same fiber. */
 static int compare_fibers(const struct fiber_order *by, uint64_t a, uint64_t b)
 {
     for (unsigned m = 0; m < by->tensor->order; m++) {

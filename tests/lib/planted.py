@@ -16,7 +16,8 @@ def drawn(probabilities, count, rng):
 
 
 def events_of(model, rng):
-    """Coordinates of Poisson distributed events, one column per event, sorted by component."""
+    """Draws Poisson distributed events; returns their coordinates, one column per event, sorted by
+    component."""
     factors, weights = model
     counts = rng.poisson(weights)
     events = np.empty((len(factors), counts.sum()), np.int64)
@@ -45,7 +46,7 @@ def saved(path, dims, coords, values):
 
 
 def part_of_cells(dims, rank, part, rng):
-    """Factors with normal elements, and a random part of their cells without noise."""
+    """Returns factors with normal elements, and the exact values of a random part of the cells."""
     factors = [rng.standard_normal((size, rank)) for size in dims]
     cells = int(np.prod(dims))
     keys = np.unique(rng.integers(0, cells, int(cells * part * 1.02)))
@@ -54,7 +55,7 @@ def part_of_cells(dims, rank, part, rng):
 
 
 def fields(size, form):
-    """Texts of equal width for the indices of a mode."""
+    """Returns texts of equal width that name the indices of a mode."""
     return np.array([(form % i).encode() for i in range(size)])
 
 

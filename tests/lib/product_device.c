@@ -17,7 +17,7 @@ struct lane {
     atomic_flag used;
     struct slc_naive_run run;
     uint64_t tiles;
-    uint32_t count, delivered, room; /* fibers; room: capacity of the arrays */
+    uint32_t count, delivered, room; /* fibers, fibers delivered, capacity of the arrays */
     uint32_t *offset[SLC_MAX_ORDER];
     double *sums;
     uint64_t last[SLC_MAX_ORDER]; /* coordinates of the last nonzero */
@@ -26,7 +26,7 @@ struct lane {
 
 struct product_device {
     struct slc_device device;
-    struct product_device_counts counts; /* over all lanes; updated by atomic builtins */
+    struct product_device_counts counts; /* counts over all lanes; updated by atomic builtins */
     uint64_t memory_bytes;
     unsigned late_us;
     atomic_uint calls;
@@ -114,7 +114,7 @@ static uint64_t memory_bytes(const struct slc_device *device,
     return bytes;
 }
 
-/* Whether the contract allows the product. */
+/* Whether base/device.h allows this product. */
 static bool is_sound(const struct slc_device_product *product)
 {
     const enum slc_value_type type = product->precision;
@@ -183,7 +183,7 @@ static enum slc_status product_open(struct slc_device *device,
         }
         return status;
     }
-    /* Start of the statistics. */
+    /* The statistics start now. */
     atomic_store(&self->blocks, 0);
     atomic_store(&self->nnz, 0);
     atomic_store(&self->block_bytes, 0);

@@ -11,9 +11,9 @@
 
 /* Calls since the device was created. */
 struct product_device_counts {
-    unsigned tiles, more; /* calls that succeeded */
-    unsigned at_once;     /* lanes in use */
-    unsigned at_most;     /* largest number of simultaneous lanes */
+    unsigned tiles, more; /* successful calls of product.tile and product.more */
+    unsigned at_once;     /* lanes that are in use now */
+    unsigned at_most;     /* largest number of lanes that were in use at the same time */
     unsigned wrongs;      /* violations of the contract; each is printed */
     unsigned opened, closed;
 };

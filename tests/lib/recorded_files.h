@@ -20,7 +20,7 @@ struct slc_recorded;
 struct slc_recorded *slc_recorded_create(void);
 /* Creates a disk with a copy of these files. */
 struct slc_recorded *slc_recorded_create_with(const struct slc_tree *tree);
-/* Accepts NULL. */
+/* `disk` may be NULL. */
 void slc_recorded_destroy(struct slc_recorded *disk);
 
 const struct slc_files *slc_recorded_files(const struct slc_recorded *disk);

@@ -30,7 +30,7 @@ struct slc_recorded {
     uint64_t ignored; /* number of the sync that does nothing */
 };
 
-/* Without a `self`. */
+/* The table of operations; `self` is not set. */
 extern const struct slc_files slc_recorded_operations;
 
 /* Applies and records a change. The lock must be held, or the disk idle. */

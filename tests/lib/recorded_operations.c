@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Far above the descriptors of the system, so that a call that bypasses the table finds nothing
- * open. */
+/* Descriptors start far above those of the system, so that a call that bypasses the table fails. */
 enum { FIRST_FD = 1 << 24, PAGE = 4096 };
 
 /* Acquires the lock for an operation on a descriptor; returns NULL, without the lock, if it is
@@ -116,7 +115,7 @@ static int recorded_open_at(void *self, int folder_fd, const char *path, int fla
     return end(disk, result);
 }
 
-/* Reads of both descriptors may not depend on a common position, so they have one each. */
+/* The two descriptors have separate positions, so that reads of one do not move the other. */
 static int recorded_open_again(void *self, int fd, int flags)
 {
     struct slc_recorded *disk = self;
@@ -155,7 +154,7 @@ read_some(struct slc_recorded *disk, uint32_t at, void *data, uint64_t bytes, ui
     return (int64_t)bytes;
 }
 
-/* Both reads; `offset` is SLC_NOWHERE for a sequential one. */
+/* Implements both kinds of reads; `offset` is SLC_NOWHERE for a sequential read. */
 static int64_t recorded_read_at(void *self, int fd, void *data, uint64_t bytes, uint64_t offset)
 {
     struct slc_recorded *disk = self;
@@ -179,7 +178,7 @@ static int64_t recorded_read(void *self, int fd, void *data, uint64_t bytes)
     return recorded_read_at(self, fd, data, bytes, SLC_NOWHERE);
 }
 
-/* Both writes. The data may be in read-only memory, so it is copied. */
+/* Implements both kinds of writes. Copies the data, because it may be in read-only memory. */
 static int64_t
 recorded_write_at(void *self, int fd, const void *data, uint64_t bytes, uint64_t offset)
 {
@@ -263,7 +262,7 @@ static int recorded_truncate(void *self, int fd, uint64_t bytes)
     return end(disk, 0);
 }
 
-/* Reserving extends the file with zeros; space never runs out. */
+/* Extends the file with zeros; never fails for lack of space. */
 static int recorded_reserve(void *self, int fd, uint64_t bytes)
 {
     struct slc_recorded *disk = self;
@@ -316,7 +315,7 @@ static int recorded_stat_path(void *self, const char *path, struct slc_file_stat
     return end(disk, result);
 }
 
-/* More than any test needs. */
+/* Reports more free bytes than any test needs. */
 static int recorded_free_bytes(void *self, const char *path, uint64_t *bytes)
 {
     struct slc_recorded *disk = self;

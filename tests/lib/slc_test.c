@@ -98,7 +98,7 @@ static void print_diagnostic(const char *text)
         putchar(*text == '\n' ? ' ' : *text);
     }
     putchar('\n');
-    (void)fflush(stdout); /* so that a later crash does not lose it */
+    (void)fflush(stdout); /* flush, so that a later crash does not lose this line */
 }
 
 void slc_test_assert_ok(enum slc_status status,
@@ -140,7 +140,7 @@ void slc_test_assert_fails(enum slc_status status,
     CU_assertImplementation(as_wanted, line, text, file, "", CU_FALSE);
 }
 
-/* Prints the time of a slow test, so that those that make the check long can be found. */
+/* Prints the time of a slow test, so that the tests that make the check long can be found. */
 static void print_time(void)
 {
     const clock_t now = clock();

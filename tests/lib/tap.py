@@ -24,8 +24,8 @@ from served import Server  # noqa: E402
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SLUICE = os.environ.get("SLUICE", "sluice")
-SERVED = os.environ.get("SLUICE_SERVED")  # the command as a server
-EMULATED = os.environ.get("SLUICE_EMULATED")  # the command with an emulated device
+SERVED = os.environ.get("SLUICE_SERVED")  # path of the command that is a server (tests/cli/served.c)
+EMULATED = os.environ.get("SLUICE_EMULATED")  # path of the command that is built with an emulated device
 SOURCE = os.environ.get("SLC_SOURCE", os.path.join(os.path.dirname(__file__), "..", ".."))
 FULL = os.environ.get("SLC_TEST_FULL") == "1"
 # Set for builds under sanitizers, which are several times slower.
@@ -133,7 +133,7 @@ def names_of(store, mode):
 
 
 def holds(path, size):
-    """Whether there is a file or folder with at least this many bytes."""
+    """Whether a file or folder exists at the path with at least this many bytes."""
     try:
         return os.stat(path).st_size >= size
     except FileNotFoundError:

@@ -12,7 +12,7 @@ from poisson import TINY, products_of, row_sums
 
 
 class Squares:
-    """(x - m)^2."""
+    """Squared error, (x - m)^2."""
 
     nonnegative = False
 
@@ -24,7 +24,7 @@ class Squares:
 
 
 class Bernoulli:
-    """log(1 + e^m) - x m: m is the logarithm of the odds of 1."""
+    """Bernoulli loss, log(1 + e^m) - x m; m is the logarithm of the odds of 1."""
 
     nonnegative = False
 
@@ -37,7 +37,7 @@ class Bernoulli:
 
 
 class Gamma:
-    """x / m + log(m): m is the mean, x and m are positive."""
+    """Gamma loss, x / m + log(m); m is the mean, x and m are positive."""
 
     nonnegative = True
 
@@ -52,7 +52,7 @@ class Gamma:
 
 
 class Poisson:
-    """m - x log(m), on the listed cells only."""
+    """Poisson loss, m - x log(m), on the listed cells only."""
 
     nonnegative = True
 
@@ -65,7 +65,7 @@ class Poisson:
 
 
 class Huber:
-    """(x - m)^2 up to |x - m| = delta, then linear."""
+    """Huber loss: (x - m)^2 up to |x - m| = delta, then linear."""
 
     nonnegative = False
 
@@ -78,7 +78,8 @@ class Huber:
 
     def derivatives(self, x, m):
         inside = np.abs(x - m) <= self.delta
-        # Outside the second derivative is 0; this bound makes the steps of majorization.
+        # Where the loss is linear, its second derivative is 0; this positive bound makes steps of
+        # majorization.
         size = np.maximum(np.abs(x - m), 1e-300)
         return 2 * np.clip(m - x, -self.delta, self.delta), np.where(inside, 2.0, 2 * self.delta / size)
 
@@ -130,7 +131,7 @@ def by_newton(loss):
             matrices += 2 * ridge * identity
             free = ~((x <= 1e-12) & (gradient > 0)) if loss.nonnegative else np.ones(x.shape, bool)
             matrices *= free[:, :, None] & free[:, None, :]
-            # Rows without nonzeros and ridge have no equations.
+            # Rows without nonzeros and without ridge have no equations.
             scale = np.trace(matrices, axis1=1, axis2=2)[:, None]
             matrices += (np.where(free, 1e-14 * scale, 1) + (scale == 0))[:, :, None] * identity
             step = -np.linalg.solve(matrices, (gradient * free)[:, :, None])[:, :, 0]
@@ -164,7 +165,7 @@ def rmse(coords, values, model):
 
 
 def balanced(factors):
-    """The same model, with equal norms of the columns in all modes."""
+    """Returns the same model with the columns of a component scaled to equal norms in all modes."""
     norms = np.array([np.linalg.norm(f, axis=0) for f in factors])
     return [f * (norms.prod(axis=0) ** (1 / len(factors)) / norm) for f, norm in zip(factors, norms)]
 

@@ -24,7 +24,7 @@ def read_tns(path):
     rows = np.loadtxt(text.splitlines(), comments="#", ndmin=2)
     coords = rows[:, :-1].astype(np.int64) - 1
     dims = [int(d) + 1 for d in coords.max(axis=0)]
-    # First mode first; equal coordinates in file order.
+    # Sorts with the first mode most significant; equal coordinates stay in file order.
     keys = numbered(dims, coords.T)
     order = np.argsort(keys, kind="stable")
     starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
@@ -36,8 +36,8 @@ def read_tns(path):
 
 
 def numbered(dims, coords):
-    """One number per column, which ascends by the first row, then the second, and so on: sorts ten
-    times as fast."""
+    """Returns a number per column, so that columns can be sorted ten times as fast: the first row
+    is most significant."""
     assert np.prod([float(d) for d in dims]) < 2.0 ** 63
     keys = np.zeros(coords.shape[1], dtype=np.int64)
     for length, row in zip(dims, coords):
@@ -79,7 +79,8 @@ def mttkrp(dims, coords, values, factors, mode, scale=None):
         terms[:] = values[begin:begin + PIECE, None]
         for n in range(len(dims)):
             if n != mode:
-                # Without "clip" NumPy makes another copy; all coordinates are in range.
+                # mode="clip" avoids a copy by NumPy, and changes nothing: all coordinates are in
+                # range.
                 terms *= np.take(factors[n], piece[n], axis=0, out=taken, mode="clip")
         rows = piece[mode]
         starts = np.flatnonzero(np.concatenate(([True], rows[1:] != rows[:-1])))
@@ -90,7 +91,8 @@ def mttkrp(dims, coords, values, factors, mode, scale=None):
 
 
 def nvecs(dims, coords, values, mode, rank):
-    """Leading left singular vectors of the mode-n unfolding (dense Gram matrix: small modes)."""
+    """Returns the leading left singular vectors of the mode-n unfolding, from its dense Gram
+    matrix."""
     other = [n for n in range(len(dims)) if n != mode]
     columns = np.ravel_multi_index([coords[n] for n in other], [dims[n] for n in other])
     _, columns = np.unique(columns, return_inverse=True)
@@ -116,7 +118,7 @@ def cp_als(dims, coords, values, factors, iterations, tolerance=0.0, mode_order=
             for k in range(order):
                 if k != n:
                     v *= grams[k]
-            # Row-major, as mttkrp expects: np.take copies a transposed array for every piece.
+            # Row-major, because np.take would copy a transposed array for every piece of mttkrp.
             a = np.ascontiguousarray(np.linalg.solve(v, m.T).T)
             if iteration == 0:
                 weights = np.sqrt((a * a).sum(axis=0))

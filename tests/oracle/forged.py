@@ -10,7 +10,7 @@ PAGE = f.PAGE
 
 
 class Forgery:
-    """A block file taken apart, to be changed and reassembled with valid checksums."""
+    """A block file that is taken apart, changed, and reassembled with valid checksums."""
 
     def __init__(self, path):
         with open(path, "rb") as file:
@@ -55,7 +55,7 @@ class Forgery:
 
 
 def write_manifest(path, text):
-    """A manifest with a recomputed checksum."""
+    """Writes a manifest with a recomputed checksum."""
     start = b'{"checksum":"xxh3-64:'
     zeroed = start + b"0" * 16 + text[len(start) + 16:]
     with open(path, "wb") as file:
@@ -79,7 +79,7 @@ def agree(folder, header, name="blco.blk"):
 
 
 class Whole:
-    """Any other file, whose checksums `seal` recomputes in place."""
+    """Any other file; `seal` recomputes its checksums in place."""
 
     def __init__(self, path, seal):
         with open(path, "rb") as file:
@@ -97,13 +97,14 @@ class Whole:
 
 
 def seal_state(data):
-    """A state of an unfinished conversion: magic, hash of the rest, bytes of the fields, fields."""
+    """Seals a state of an unfinished conversion: magic, hash of the rest, bytes of the fields,
+    fields."""
     struct.pack_into("<Q", data, 8, f.hash64(data[16:]))
 
 
 def seal_chunks(data):
-    """A spill file: contiguous chunks, each with its hash, a link, its size and so on; then zeros
-    to a page boundary."""
+    """Seals a spill file: contiguous chunks, each with its hash, link and size, then zeros to the
+    end of a page."""
     at = 0
     while at + 72 <= len(data):
         (size,) = struct.unpack_from("<I", data, at + 20)
@@ -115,8 +116,8 @@ def seal_chunks(data):
 
 
 def seal_journal(order):
-    """A journal of a block file: a head with its hash, then records that each start with the
-    previous hash."""
+    """Seals a journal: a head with its hash, then records, each of which starts with the previous
+    hash."""
     def seal(data):
         size = 208 + 88 + 16 * order
         before = f.hash64(data[:56])
@@ -136,7 +137,7 @@ def checkpoint_sections(data):
 
 
 def seal_checkpoint(sections):
-    """A generation with these sections."""
+    """Seals a generation of a checkpoint with these sections."""
     def seal(data):
         for offset, size, entry in sections.values():
             struct.pack_into("<Q", data, entry + 32, f.hash64(data[offset:f.round_up(offset + size, PAGE)]))

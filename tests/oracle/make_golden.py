@@ -21,11 +21,12 @@ for codec in ("packed", "lz4", "blco"):
     folder = os.path.join(golden, f"tiny-{codec}.slc")
     shutil.rmtree(folder, ignore_errors=True)
     slc_format.write_store(folder, DIMS, COORDS, VALUES, codec)
-# For mode 1, two rows in one partition; for mode 2, a row in two pieces.
+# The layout of mode 1 has two rows in one partition, that of mode 2 has a row in two pieces.
 folder = os.path.join(golden, "tiny-sorted.slc")
 shutil.rmtree(folder, ignore_errors=True)
 slc_format.write_store(folder, DIMS, COORDS, VALUES, sorted_by={0: 2, 1: 2})
-# Mode 2 has other keys than blco: runs of mode 1, so that rows of a partition are in another order.
+# The layout of mode 2 has keys with runs of mode 1, unlike blco, so nonzeros of a partition have
+# another order.
 folder = os.path.join(golden, "tiny-runs.slc")
 shutil.rmtree(folder, ignore_errors=True)
 slc_format.write_store(folder, DIMS, COORDS, VALUES, run=(2, 1), sorted_by={0: 2, 1: 3},

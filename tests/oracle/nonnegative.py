@@ -7,8 +7,8 @@ from cp_als import mttkrp
 
 
 def swept(gram, sides, rows, sweeps, low=0.0, least=0.0):
-    """Rows after HALS sweeps: elements in order, each set to its minimum above `low`. A row ends early if a sweep
-    gains at most `least` times its largest gain."""
+    """Returns the rows after HALS sweeps, which set each element in turn to its minimum above
+    `low`. A row ends early if a sweep gains at most `least` times its largest gain."""
     rows, largest, active = rows.copy(), np.zeros(len(rows)), np.ones(len(rows), bool)
     for _ in range(sweeps):
         gains = np.zeros(len(rows))
@@ -29,7 +29,7 @@ def swept_to(least):
 
 
 def exact_row(gram, side, tolerance=1e-12):
-    """Minimum of x'Gx/2 - b'x over x >= 0 for one row."""
+    """Returns the minimum of x'Gx/2 - b'x over x >= 0 for one row."""
     x, passive = np.zeros(len(gram)), np.zeros(len(gram), bool)
     scale = tolerance * max(1e-300, np.abs(side).max())
     for _ in range(30 * len(gram)):

@@ -27,7 +27,7 @@ def normalized(factor):
 
 
 def started(factors):
-    """Normalized factors, and the weights."""
+    """Returns the normalized starting factors and the weights."""
     pairs = [normalized(f) for f in factors]
     return [f for f, _ in pairs], np.prod([s for _, s in pairs], axis=0)
 
@@ -72,7 +72,7 @@ def mu(dims, coords, values, factors, iterations, inner=10, tolerance=1e-4, kapp
         for n in range(len(dims)):
             own, sorted_values = sorted_by(coords, values, n)
             b = factors[n]
-            if iteration > 0:  # inadmissible zeros
+            if iteration > 0:  # increase zeros that violate the KKT conditions
                 b = b + kappa * ((b < kappa_tolerance) & (phis[n] > least_phi))
             b = b * weights
             products = products_of(own, factors, n, rank)
@@ -93,7 +93,8 @@ def row_objective(values, products, b):
 
 
 def newton_direction(values, products, b, gradient, model, damping, active):
-    """Direction by the two-metric projection, and the predicted change of the objective."""
+    """Returns the direction of the two-metric projection, and the predicted change of the
+    objective."""
     near = min(active, np.linalg.norm(b - np.maximum(b - gradient, 0)))
     fixed = (b <= near) & (gradient > 0)
     direction = np.where(fixed & (b != 0), -gradient, 0)
@@ -106,8 +107,8 @@ def newton_direction(values, products, b, gradient, model, damping, active):
 
 
 def searched_line(values, products, b, gradient, direction, phi):
-    """Halves the step until the decrease suffices. Returns the new row, and the decrease by a whole
-    step (0 if that is no step)."""
+    """Halves the step until the decrease suffices. Returns the new row, and the decrease by the
+    whole step (0 without a step)."""
     before = row_objective(values, products, b)
     length, whole, new, at = 1.0, None, b, np.inf
     for trial in range(10):
@@ -148,8 +149,9 @@ def update_row_by_pdnr(values, products, b, inner, tolerance, damping=1e-5, acti
 
 
 def pdnr(dims, coords, values, factors, iterations, inner=10, tolerance=1e-4, first=2, inexact=True):
-    """As mu(). Rows are solved with `first` steps in the first iteration, then with `inner`. With
-    `inexact`, they are solved to a hundredth of the KKT violation of the iteration before."""
+    """Returns the same as mu(). Rows get at most `first` steps in the first iteration, then
+    `inner`. With `inexact`, they are solved to a hundredth of the KKT violation of the iteration
+    before."""
     factors = [f.copy() for f in factors]
     for factor in factors:
         factor[factor.sum(axis=1) == 0, 0] = 1e-8

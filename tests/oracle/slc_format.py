@@ -124,7 +124,7 @@ def keys_from(first, gaps):
 
 
 def gaps_of(keys):
-    """The inverse: the first gap is 0."""
+    """The inverse of keys_from; the first gap is 0."""
     one = 1 if keys.dtype == object else np.uint64(1)
     return np.concatenate((np.zeros(1, dtype=np.uint64), keys[1:] - keys[:-1] - one))
 
@@ -158,7 +158,7 @@ def bits_at(data, places, widths):
 
 
 def wide_bits_at(data, places, widths):
-    """The same for at most 128 bits: lower and upper halves."""
+    """Does the same as bits_at for at most 128 bits; returns lower and upper halves."""
     low = bits_at(data, places, np.minimum(widths, 64))
     if not (widths > 64).any():
         return low, np.zeros(len(places), dtype=np.uint64)
@@ -784,7 +784,7 @@ def encode_blco(keys, values, dims, run=(0, 0)):
 
 def tile_end(coords, start, tile_nnz):
     """End of the tile that begins at `start`: limited by count, and by extents above 2^32 - 2."""
-    for most in (64, tile_nnz):  # most end soon or never
+    for most in (64, tile_nnz):  # a wide tile usually ends within 64 nonzeros
         piece = coords[:, start:start + min(most, tile_nnz)]
         extents = np.maximum.accumulate(piece, axis=1) - np.minimum.accumulate(piece, axis=1)
         wide = np.flatnonzero((extents > np.uint64((1 << 32) - 2)).any(axis=0))
@@ -835,7 +835,7 @@ def cut_partitions(rows, order, target_nnz):
 
 
 def real_run(dims, run):
-    """The run, limited to the bits of its mode."""
+    """Returns the run, limited to the bits of its mode."""
     run = (run[0], min(run[1], mode_bits(dims[run[0]])))
     return run if run[1] > 0 else (0, 0)
 

@@ -35,7 +35,7 @@ def text_of(one):
         fraction = fraction.rstrip("0")
         return day + (" " + clock if clock else "") + ("." + fraction if fraction else "")
     if isinstance(one, (float, np.floating)):
-        return repr(float(str(one)))  # the shortest decimal of its own precision
+        return repr(float(str(one)))  # the shortest decimal that float32 needs
     return str(one).lower() if isinstance(one, (bool, np.bool_)) else str(one)
 
 
@@ -101,7 +101,7 @@ def many_rows(folder):
         same(os.path.join(folder, "both-csv.slc"), os.path.join(folder, "n.slc"), threads)
     counted = both(folder, columns, "b,hour(t)")
     check(counted.shape == (997, 24), counted)
-    # The fields of a row that are larger than the text of a piece, which is cut.
+    # Rows whose fields exceed the text of a piece.
     wide = {"a": np.array(["x" * (1 << 19) + str(i % 3) for i in range(12)]), "b": np.arange(12)}
     fails(sluice.InputError, "column a has", sluice.convert, wide, os.path.join(folder, "w.slc"))
     wide["a"] = np.array([("%d " % (i % 3)) * 2000 for i in range(2000)])

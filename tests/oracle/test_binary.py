@@ -40,7 +40,8 @@ def content_of(store):
 
 
 def converted(folder, source, *more, **kw):
-    """Contents of the store made from a file, or from several files; the store is removed."""
+    """Returns the contents of the store that is made from one or several files; removes the
+    store."""
     store = os.path.join(folder, "made.slc")
     sluice("convert", *([source] if isinstance(source, str) else source), store, "-q", *more, **kw)
     made = content_of(store)
@@ -104,7 +105,7 @@ def pieces(folder):
 
 
 def golden(folder):
-    """Files once written by these writers, and their contents."""
+    """Golden files of these writers still yield their contents."""
     want = as_text(folder, *forms.TINY)
     for name, content in forms.tiny().items():
         path = os.path.join(GOLDEN, name)
@@ -147,12 +148,12 @@ def refused_with(folder, what, content, words, *more, status=3):
 
 
 def refused(folder):
-    """Every false header field, and impossible nonzeros: errors name the fault, and the nonzero by
-    number."""
+    """For false header fields and impossible nonzeros, errors name the fault and the number of the
+    nonzero."""
     dims, coords, values = forms.TINY
     coords = np.array(coords)
     good = {"splatt": forms.splatt(*forms.TINY), "genten": forms.genten(*forms.TINY), "alto": forms.alto(*forms.TINY)}
-    at = {"splatt": 20, "genten": 12, "alto": 8}  # of the mode sizes, after the order
+    at = {"splatt": 20, "genten": 12, "alto": 8}  # offset of the mode sizes, which follow the order
     for name, content in good.items():
         more = ("--format", name + "-bin")
         number = "<I" if name == "splatt" else "<Q"

@@ -57,7 +57,7 @@ def anomalies(store, folder, memory, cgroup):
 
 
 def small_out_of_core(folder):
-    """Values of a noisy model have 8 bytes each: a large store with few nonzeros."""
+    """Values of a noisy model need 8 bytes each, so few nonzeros make a large store."""
     out_of_core(folder, 6_000_000, "40000x30000x20000", 56 * MIB, 72 * MIB, 4, 60 * MIB,
                 "--rank", 3, "--noise", 0.1)
 
@@ -86,8 +86,8 @@ def too_small(folder):
     check(not os.path.exists(other), "a refused conversion left something")
     works_as_named(("convert", text, other), TRIES)
     sluice("check", other)
-    # Mode sizes, and so the memory of indices, are known only after all input is read: the second
-    # error comes too late.
+    # The second error, about the memory of indices, comes late: mode sizes are known only after all
+    # input is read.
     works_as_named(("convert", text, other, "-f", "--relabel", "frequency", "-t", 4), TRIES)
 
 

@@ -61,7 +61,8 @@ def objectives(folder):
         told = np.array([i["objective"] for i in record["iterations"]])
         slack = 1e-6 if "f32" in more else 1e-12
         check((np.diff(told) <= slack * told[1:]).all(), f"{label}: the objective rises: {told}")
-        # Modes 1 and 3 have bounds, so that their columns and those of mode 2 times the weights are as they were.
+        # Bounds of modes 1 and 3 keep their columns unnormalized, so the scale of a component is in
+        # mode 2.
         check(factors[0].min() >= 0 and factors[0].max() <= 0.5, f"{label}: mode 1 exceeds its bounds")
         check(factors[2].min() >= 0.125 and factors[2].max() <= 2, f"{label}: mode 3 exceeds its bounds")
         want = (squared_error(name, weights, [f.astype(float) for f in factors]) / 2

@@ -44,7 +44,7 @@ SHAPES = [
     [5], [1], [1, 1], [4, 2, 3], [1, 1000, 1], [300, 40, 5000, 2], [1 << 20, 5, 1 << 31],
     [2 ** 33, 3, 2 ** 40], [2 ** 33, 3, 2 ** 40, 5, 2 ** 13], [2] * 16, [256] * 16, [2 ** 62, 7],
 ]
-# Random nonzeros of such a mode are too far apart for tiles of more than one or two, so few of them
+# In such a mode, random nonzeros are so far apart that a tile holds one or two, so few nonzeros
 # suffice.
 LONG = 1 << 33
 KINDS = ("ones", "counts", "signed", "few", "halves", "reals")
@@ -94,7 +94,7 @@ def written_by_python(folder):
             # A layout sorted by another mode each time; the large shape has one in one codec.
             target = (200, 500, 10 ** 6)[(s + c) % 3] if s != 5 else 30000
             by = {(s + c + 1) % len(dims): target} if s != 5 or c == 0 else None
-            # Its keys are those of blco, or have their own run, or none.
+            # The keys of the sorted layout are those of blco, or have another run, or none.
             own = [run, ((s + c + 2) % len(dims), 9), (0, 0)][(s + 2 * c) % 3]
             slc_format.write_store(store, dims, coords, values, codec, tiles_per_block=1, run=run,
                                    sorted_by=by, sorted_runs=dict.fromkeys(by or {}, own),
@@ -133,7 +133,7 @@ def real_tensors(folder):
 def block_sizes(folder):
     """Block size changes only the split into blocks; tiles are whole."""
     dims, coords, values = cp_als.read_tns(bundled("gitlog-petsc-5d"))
-    # Three tiles: the second reader needs seconds for all seven.
+    # Only three tiles, because the second reader needs seconds for all seven.
     coords, values = coords[:, :180_000].astype(np.uint64), values[:180_000]
     text = os.path.join(folder, "t.tns")
     write_tns(text, coords, values)

@@ -53,7 +53,7 @@ def harmless(args, what, statuses):
     done = measured(args, status=None)
     what = f"{what}: {args[0]}"
     check(done.status in statuses, f"{what}: exit {done.status}, wanted {statuses}: {done.output}{done.messages}")
-    # Sanitizers use additional memory.
+    # Not checked under sanitizers, which use additional memory.
     check(QUICK or done.resident <= MOST_RESIDENT, f"{what}: {done.resident / MIB:.1f} MiB were resident")
     check(QUICK or done.seconds <= MOST_SECONDS, f"{what}: {done.seconds} s of a processor")
     check(done.status in (0, 75) or re.search(r"^sluice: .{20}", done.messages, re.M)
@@ -170,7 +170,8 @@ def block_files(codec, name="blco.blk", agreed=True, **more):
         forgery = Forgery(os.path.join(store.path, name))
         cases = [(part, *word, unread) for part, begin, end, unread in spans(forgery)
                  if part == "header" or agreed for word in words(begin, end)
-                 # A run may have enough memory for a mode of size 2^30.
+                 # Mode sizes of 2^30 may be accepted, because a run may have enough memory for
+                 # them.
                  if not (agreed and is_length(part, word[0]) and word[1] == "I")]
         for part, at, form, value, unread in sampled((c for c in cases if not ignored(*c[:3])), 8):
             forged = Forgery(forgery.path).set(part, at, form, value)
@@ -179,7 +180,7 @@ def block_files(codec, name="blco.blk", agreed=True, **more):
                 agree(store.path, forged.header, name)
             if name in READS:
                 unread = {*unread, *ALL_BUT_CHECK} - ({*READS[name]} - {*unread})
-            # Coordinates of a mode that is larger than necessary keep their places.
+            # A larger mode size may be valid, because coordinates keep their places.
             store.refused(f"{name} {part} {at} = {value}", unread, agreed and is_length(part, at))
     return test
 
@@ -227,7 +228,7 @@ def manifests(folder):
     path = os.path.join(store.path, "tensor.json")
     with open(path, "rb") as file:
         good = file.read()
-    # The origin of the data and the size of coordinates contradict nothing.
+    # Members that may have any value: the origin of the data and the size of coordinates.
     free = good.index(b'"origin"')
     places = [m for m in re.finditer(rb"(?<=[:\[,])\d+(?=[,\]}])", good) if m.start() < free
               and not good[:m.start()].endswith((b'"index_bytes":', b'"norm":'))]
@@ -446,7 +447,7 @@ def long_past(folder):
     check(done.status == 0, f"what is named is refused: {done.status}: {done.messages}")
     print(f"# {done.resident / MIB:.1f} MiB resident of {named / MIB:.0f}")
     check(QUICK or done.resident <= named, f"{done.resident} bytes resident of {named}")
-    # A record of that many iterations needs at least one byte more.
+    # The section of iterations is 8 bytes too short for their number.
     shutil.rmtree(at + "run")
     shutil.copytree(at + "good", at + "run")
     struct.pack_into("<Q", data, entry + 24, len(past) - 8)
@@ -506,7 +507,7 @@ CONVERT = ("convert", "in.tns", "out.slc", "--checkpoint-interval", "0.001", "--
 RECORDS = ((64 + 8, "Q", BIG), (64 + 40 + 16, "Q", BIG), (64 + 40 + 88 + 24, "Q", 2999))
 LAYOUT = ("layout", "t.slc", "--sorted", "1", "--memory", "60MiB", "-t", "2", "-q")
 
-# A crash shows in the exit status.
+# No core dumps: a crash shows in the exit status.
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 run([
     *((f"block files, {codec}", told(block_files(codec))) for codec in ("packed", "lz4", "blco")),

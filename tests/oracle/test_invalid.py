@@ -116,7 +116,7 @@ def partition_fields(folder):
     """Ordinals, flags and rows of a sorted layout. Fields that contradict nothing when the file is
     opened contradict the blocks, so `check` finds them; `info` only opens the file."""
     rng = np.random.default_rng(3)
-    # Wide enough that tiles end before they are full and partitions have several blocks.
+    # Modes are so large that tiles end before they are full, and partitions have several blocks.
     coords = np.unique(np.array([rng.integers(0, 12, 200) ** 2 // 12,
                                  rng.integers(0, 1 << 36, 200)]).T, axis=0).T.copy().astype(np.uint64)
     store = os.path.join(folder, "s.slc")
@@ -382,7 +382,7 @@ def holes(folder):
     hollow.manifest["layouts"][0]["file"] = "a\x1b[2J"
     hollow.write_manifest()
     frugal(("info", hollow.store), {3})
-    # jansson's message quotes the text.
+    # jansson quotes the text in its message.
     with open(hollow.store + "/tensor.json", "wb") as file:
         raw = b'{"checksum":"xxh3-64:' + b"0" * 16 + b'","a":\x1b[2J}'
         file.write(raw.replace(b"0" * 16, b"%016x" % f.hash64(raw), 1))
@@ -424,7 +424,7 @@ def without_owner(folder):
     sluice("check", store, "-q")
 
 
-# A crash shows in the exit status.
+# No core dumps: a crash shows in the exit status.
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 run([
     ("header fields", header_fields),

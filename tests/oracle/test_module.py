@@ -117,13 +117,13 @@ def scipy_sparse(folder):
     try:
         cube = scipy.coo_array((np.array([1., 2, 3]), ([0, 1, 2], [0, 1, 1], [2, 0, 1])), shape=(3, 2, 4))
     except (TypeError, ValueError):
-        return  # before 1.15 there are only matrices
+        return  # SciPy before 1.15 has only matrices
     tensor = sluice.convert(cube, os.path.join(folder, "c.slc"))
     check(tensor.shape == (3, 2, 4) and np.array_equal(dense(tensor, folder), cube.toarray()), tensor)
 
 
 def sptensors(folder):
-    """The attributes of pyttb's class: subs, vals and shape."""
+    """Objects with the attributes of pyttb's sptensor: subs, vals and shape."""
     class Sptensor:
         def __init__(self, subs, vals, shape):
             self.subs, self.vals, self.shape = subs, vals, shape
@@ -296,7 +296,7 @@ print("done")
 
 
 def devices(folder):
-    """Everything by an emulated GPU, in a process that has its library."""
+    """Runs all operations on an emulated GPU, in a process with the library for it."""
     if not os.environ.get("SLUICE_EMULATED_LIBRARY"):
         raise Skip("no GPU is emulated: there is no compiler of C++")
     tensor = sluice.generate(os.path.join(folder, "tiny.slc"), (30, 9, 7), 600, rank=3)
@@ -502,7 +502,7 @@ def comparisons(folder):
 def too_much_memory(folder):
     """A budget beyond the machine's memory is a warning in the caller's thread, from plans and runs."""
     tensor = small(folder)
-    os.environ["SLUICE_MEMORY"] = str(768 << 20)  # more than the packages of PyPI need
+    os.environ["SLUICE_MEMORY"] = str(768 << 20)  # more memory than the packages of PyPI need
     try:
         for function in (tensor.plan, tensor.cpd):
             with warnings.catch_warnings(record=True) as caught:
@@ -615,7 +615,8 @@ except sluice.Interrupted as fault:
 
 
 def interrupts(folder):
-    """Ctrl-C leaves a checkpoint that the command goes on from; and the module from the command's."""
+    """Ctrl-C leaves a checkpoint from which the command resumes; the module resumes from the
+    command's."""
     tensor = small(folder)
     kept = os.path.join(folder, "kept")
     child = subprocess.Popen([sys.executable, "-c", CHILD, tensor.path, kept], stdout=subprocess.PIPE, text=True,

@@ -24,8 +24,8 @@ WRONG = {"int": (None, "1", 1.5, [1], True, -1, 2**64), "float": (None, "1", [1]
          "Union[int, Sequence[int]]": LISTS[1:], "Progress": (5, "x", [1]), "Callable": (5, "x", [1]), "Fibers": (None, 1.5, "x", [1], True, -1, (0, "a"), (0,), (0, 1, 2)),
          "PerMode": (None, "1", [1], True, {0: "1"}, {99: 1}), "Modes": (None, 5, "1", ["a"], [99]),
          "Labels": (5, True, [5], {"a": "x"}, {0.5: "x"}, {0: 5})}
-SIZES = (-1, 0, "0", True, [1], "x", 1.5, 2**64)  # of memory and files
-# Arguments without an annotation that says what they are, and arguments that accept some of the wrong values.
+SIZES = (-1, 0, "0", True, [1], "x", 1.5, 2**64)  # wrong sizes of memory and files
+# Wrong values of arguments whose annotation does not determine them.
 OWN = {"memory": SIZES, "device_memory": SIZES, "io_limit": SIZES, "block_bytes": SIZES, "max_temp": SIZES,
        "path": WRONG["PathLike"], "store": (5, True, ["a"]), "run": WRONG["PathLike"],
        "factors": (None, 5, "abc", ["a", "b", "c"], [None, None, None]), "vectors": (None, 5, "abc", {0: "a"}, {"a": [1]}, {1.0: [1] * 20}),

@@ -200,7 +200,7 @@ def exported(folder):
         ours, theirs = os.path.join(folder, name), os.path.join(folder, "command-" + name)
         check(of.export(ours, form=form) == of.nnz, name)
         command("export", of.path, theirs, *(["--format", form] if form else []), "-q")
-        if not name.endswith(".mat"):  # contains the time
+        if not name.endswith(".mat"):  # .mat files contain the time
             same_files(ours, theirs)
     for base in (0, 1):
         tensor.export(text, index_base=base, header=True, overwrite=True)
@@ -255,7 +255,7 @@ PARITY = {
     "convert": (sluice.convert, {"dims": "shape", "value-column": "value_column", "no-header": "header"} | BUILT),
     "append": (sluice.Tensor.append, {"grow-modes": "fixed_modes", "layouts": "drop_layouts"} | BUILT),
     "generate": (sluice.generate, {"dims": "shape", "dist": "distribution"} | BUILT),
-    "export": (sluice.Tensor.export, {"format": "form", "no-escape": ""}),  # of a Result: escape
+    "export": (sluice.Tensor.export, {"format": "form", "no-escape": ""}),  # Result.export has escape
     "check": (sluice.Tensor.check, {}),
     "slice": (sluice.Tensor.slice, {"mode": "ranges"} | BUILT),
     "permute": (sluice.Tensor.permute, {"order": "modes"} | BUILT),
@@ -344,7 +344,7 @@ def parity(folder):
 
 
 def damaged(folder):
-    """All faults of a store, the same as the command finds."""
+    """check returns all faults of a store, the same as the command finds."""
     tensor = sluice.generate(os.path.join(folder, "in.slc"), SHAPE, 150000, block_bytes="4KiB")
     check(tensor.faults() == [], "it is sound")
     size = os.path.getsize(os.path.join(tensor.path, "blco.blk"))
@@ -360,7 +360,7 @@ def damaged(folder):
 
 
 def wanted_no_more(folder):
-    """A progress callback that returns True ends the call with an error that says so."""
+    """A progress callback that returns True ends the call with an error that states this."""
     try:
         sluice.generate(os.path.join(folder, "out.slc"), SHAPE, 90000, progress=lambda *_: True)
         check(False, "it did not stop")
@@ -415,8 +415,8 @@ def small(folder):
 
 
 def out_of_range(folder):
-    """Integers outside the range of the library's types are rejected, not truncated; so are texts
-    with a zero byte."""
+    """Integers outside the range of the library's types, and texts with a zero byte, are rejected,
+    not truncated."""
     tensor, to = small(folder), os.path.join(folder, "to.slc")
     for rank in (-1, 2**32 + 2):
         check(refused(tensor.cpd, rank) and refused(tensor.plan, rank) and refused(tensor.sweep, [2, rank]), rank)

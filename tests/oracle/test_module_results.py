@@ -116,7 +116,7 @@ def arrow_tables(folder):
 
 
 def other_objects(folder):
-    """pyttb and TensorLy keep the bits; their models are accepted as a start."""
+    """Models of pyttb and TensorLy have the same bits, and are accepted as a start."""
     result = named(folder).cpd(3, 4)
     tensor = named_again(folder)
     tried = 0
@@ -255,7 +255,7 @@ def scores(folder):
         check(np.allclose(again.fit_transform(stores[0]), model.transform(stores[0]), rtol=1e-9), "fit_transform")
     alone = sluice.CPD(rank=2, iters=3).fit([np.arange(3)], values=[5.0, 2, 1])
     check(np.allclose((alone.transform([np.arange(2)], values=[3.0, 4]) * alone.weights_).sum(axis=1), [3, 4]), "a single mode")
-    # Squares of the values overflow or underflow.
+    # Values whose squares overflow or underflow.
     for power in (-250, 250):
         scaled = sluice.convert(list(np.nonzero(new)), os.path.join(folder, f"{power}.slc"), np.ldexp(new[np.nonzero(new)], power), shape=new.shape)
         check(abs(model.score(scaled) - model.score(stores[1])) < 1e-12, f"{model.score(scaled)} and {model.score(stores[1])}")
@@ -507,7 +507,7 @@ def plots(folder):
 
 
 def packages(folder):
-    """This file again, with the packages of PyPI."""
+    """Runs this file again, with the packages of PyPI."""
     if not FULL or os.environ.get("SLUICE_TEST_PACKAGES"):
         raise Skip("installs packages from PyPI; SLC_TEST_FULL=1 does")
     python = os.path.join(folder, "venv", "bin", "python")

@@ -33,7 +33,7 @@ def write_factors(folder, factors):
 
 def product(dims, coords, values, factors, mode):
     """NumPy's result, and the sums of the magnitudes of its terms."""
-    # Factors are positive: with positive values a sum is its own scale.
+    # Factors are positive, so with positive values the magnitude of a sum is the sum of magnitudes.
     scale = None if values.min() > 0 else np.zeros((dims[mode], factors[0].shape[1]))
     want = cp_als.mttkrp(dims, coords, values, factors, mode, scale)
     return want, want if scale is None else scale
@@ -121,7 +121,7 @@ def amino_acids(folder):
     fits, _ = cpd(store, folder, 3, 100, 0, init)
     for iteration, fit in ((10, 0.9334888), (20, 0.9604549), (30, 0.9712518), (40, 0.9741285)):
         check(abs(fits[iteration - 1] - fit) < 5e-8, f"fit {fits[iteration - 1]} at {iteration}")
-    # The Tensor Toolbox stops at the first change below 1e-4.
+    # The Tensor Toolbox stops after the first change of the fit below 1e-4.
     last = 1 + int(np.flatnonzero(np.abs(np.diff(fits)) < 1e-4)[0])
     check(last == 42 and abs(fits[last] - 0.9744312) < 5e-8, f"{last + 1} its, {fits[last]}")
     fits, _ = cpd(store, folder, 3, 100, 0, init, "--mode-order", "2,3,1")
@@ -235,7 +235,7 @@ def every_scale(folder):
             usual.setdefault(precision, fit)
             check(abs(fit / usual[precision] - 1) < bound, f"1e{power}, {precision}: fit {fit}, not {usual[precision]}")
             check(abs(fit / direct - 1) < bound, f"1e{power}, {precision}: fit {fit}, but {direct} from the factors")
-    # Products with the values themselves: what f32 holds, or an error.
+    # MTTKRP in f32 of scaled values: the product, or an error if f32 cannot hold the values.
     for power in (-42, -20, 39):
         np.savetxt(text, np.column_stack([coords.T + 1, values * 10.0 ** power]), fmt=["%d"] * 3 + ["%.17g"])
         sluice("convert", "-f", text, store)
@@ -313,7 +313,7 @@ def diagnosis(folder):
     text, store, out = (os.path.join(folder, name) for name in ("t.tns", "t.slc", "run"))
     np.savetxt(text, np.column_stack([np.argwhere(border) + 1, border[border != 0]]), fmt=["%d"] * 3 + ["%.17g"])
     sluice("convert", text, store)
-    # Two components come as close as wanted, but only by growing and cancelling.
+    # Two components approach the tensor only by growing and cancelling each other.
     record, said = notes_of(store, out, "-r", 2, "-i", 1000, "--tol", 0)
     found = record["diagnosis"]
     factors = [np.load(os.path.join(out, f"mode-{n}.npy")) for n in (1, 2, 3)]
@@ -355,7 +355,8 @@ def diagnosis(folder):
     write_factors(init, sums)
     record, said = notes_of(store, out, "-r", 3, "-i", 1, "--init", init)
     check(record["diagnosis"]["joint_condition"] > 1000 and "collinear" in said, record["diagnosis"])
-    # Noise: the fit rises until the last iteration, and held-out values are worse than zeros.
+    # A tensor of noise: the fit rises until the last iteration, and the model predicts worse than
+    # zeros.
     cells = rng.choice(8000, 700, replace=False)
     np.savetxt(text, np.column_stack([np.array(np.unravel_index(cells, (20, 20, 20))).T + 1, rng.standard_normal(700)]),
                fmt=["%d"] * 3 + ["%.17g"])
@@ -383,7 +384,7 @@ def grown(folder):
     rng = np.random.default_rng(1)
     dims, rank = (40, 30, 50), 4
     dense = rng.poisson(0.5 * np.einsum("ar,br,cr->abc", *(rng.gamma(0.5, 1, (d, rank)) for d in dims))).astype(float)
-    dense[39, :, :40] = 0  # the last row of mode 1 comes with the new days
+    dense[39, :, :40] = 0  # the last row of mode 1 has nonzeros only in the new days
     days, later = os.path.join(folder, "days.tns"), os.path.join(folder, "later.tns")
     coords = np.argwhere(dense)
     rows = np.column_stack([coords + 1, dense[dense != 0]])

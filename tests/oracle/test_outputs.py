@@ -99,7 +99,7 @@ def top_of_others(folder):
 
 
 def top_in_a_budget(folder):
-    """A factor of 64 MB within 32 MiB."""
+    """Lists the top rows of a factor of 64 MB within 32 MiB."""
     rng = np.random.default_rng(2)
     factors = [rng.standard_normal((1000000, 8)), rng.standard_normal((3, 8))]
     for k, factor in enumerate(factors):
@@ -120,7 +120,7 @@ def same_model(weights, factors, got_weights, got_factors, what):
 
 
 def read_ktensor(path):
-    """The Tensor Toolbox's import_data, by its manual."""
+    """Reads a ktensor like import_data of the Tensor Toolbox, according to its manual."""
     with open(path) as file:
         lines = [line.split() for line in file]
     check(lines[0] == ["ktensor"], f"{lines[0]}")
@@ -136,13 +136,13 @@ def read_ktensor(path):
 
 
 def read_splatt(stem, order):
-    """SPLATT's text: only numbers."""
+    """Reads SPLATT's text, which has only numbers."""
     return (np.loadtxt(stem + "lambda.mat", ndmin=1),
             [np.loadtxt(f"{stem}mode{k + 1}.mat", ndmin=2) for k in range(order)])
 
 
 def read_csv(folder, order):
-    """A line of names, then rows of the index from 1 and the numbers."""
+    """Reads a CSV: a line of names, then rows with the index (from 1) and the numbers."""
     factors = []
     for k in range(order):
         with open(os.path.join(folder, f"mode-{k + 1}.csv"), newline="") as file:
@@ -232,7 +232,7 @@ def refused_exports(folder):
         _, messages = sluice("export", *args, status=status, cwd=folder)
         check(part in messages, f"{args}: {messages}")
     check(sorted(os.listdir(folder)) == before, f"left: {os.listdir(folder)}")
-    # Larger than 2 GiB, as a sparse file.
+    # A sparse file of more than 2 GiB.
     big = os.path.join(folder, "big")
     os.mkdir(big)
     np.save(os.path.join(big, "mode-1.npy"), np.zeros((1, 4)))

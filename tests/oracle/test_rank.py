@@ -41,7 +41,7 @@ def core_consistency(tensor, factors, weights):
 
 
 def match_score(one, two):
-    """The Tensor Toolbox's `score`, over all permutations."""
+    """Computes `score` of the Tensor Toolbox, by trying all permutations."""
     (first, weights), (second, others) = one, two
     rank = len(weights)
     gains = 1 - np.abs(weights[:, None] - others) / np.maximum(weights[:, None], others)
@@ -72,8 +72,8 @@ def compare(out, tensor, order):
 
 
 def amino_acids(folder):
-    """Three components: the model is trilinear to nearly 100 %, found from every start; not so with
-    more."""
+    """With three components, every start finds a model with a core consistency of nearly 100 %; not
+    with more."""
     path = unpacked("genten-aminoacid_data")
     store, out = os.path.join(folder, "a.slc"), os.path.join(folder, "s")
     sluice("convert", path, store)
@@ -155,7 +155,7 @@ def predicted(folder):
     with open(os.path.join(folder, "p.csv")) as file:
         check(file.readline() == "mode_1,mode_2,mode_3,value,model,residual\n", "the names are others")
         check(file.read() == lines.replace(" ", ","), "the CSV has other numbers than the text")
-    # Only coordinates, from 0, and compressed.
+    # A compressed text with coordinates only, from 0.
     alone = os.path.join(folder, "c.tns")
     np.savetxt(alone, coords - 1, fmt="%d")
     with open(alone, "rb") as file, lzma.open(alone + ".xz", "wb") as packed:
@@ -278,7 +278,7 @@ def held_back_and_stopped(folder):
 
 
 def padded(one, rank):
-    """A model with components of zeros up to a rank."""
+    """Returns the model with components of zeros appended up to a rank."""
     factors, weights = one
     more = rank - len(weights)
     return [np.hstack([f, np.zeros((len(f), more))]) for f in factors], np.concatenate([weights, np.zeros(more)])

@@ -89,7 +89,7 @@ def budgets(folder):
            "zipf-shuffled:1.1")
     large, small = os.path.join(folder, "l.slc"), os.path.join(folder, "s.slc")
     sluice("convert", text, large, *FREQUENCY)
-    # A sanitizer's memory counts as the process's.
+    # The memory of a sanitizer counts as memory of the process.
     sluice("convert", text, small, "--memory", "160MiB" if QUICK else "64MiB", "--threads", 1,
            *FREQUENCY)
     for name in sorted(os.listdir(large)):

@@ -100,7 +100,7 @@ def generated(folder):
     sluice("convert", path, store, "-q", "--dims", "x".join(map(str, dims)))
     sluice("cpd", store, "-r", 70, "-i", 1, "--tol", 0, "-o", out, "-q")
     compare(coords, values, out, store)
-    # All factors zero: the residual is the value, and equal ones are in the order of coordinates.
+    # With zero factors, a residual is the value; equal residuals are in the order of coordinates.
     for n, size in enumerate(dims):
         np.save(os.path.join(out, f"mode-{n + 1}.npy"), np.zeros((size, 70)))
     compare(coords, values, out, store)

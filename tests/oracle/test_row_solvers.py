@@ -16,7 +16,7 @@ import planted  # noqa: E402
 import poisson  # noqa: E402
 from tap import FULL, QUICK, Skip, bundled, check, load_json, names_of, run, sluice, unpacked  # noqa: E402
 
-AMINO_ACIDS_FIT = 0.974858884  # non-negative, rank 3
+AMINO_ACIDS_FIT = 0.974858884  # fit of non-negative factors of rank 3
 COUNTS_OPTIMUM = 8794116.73  # log-likelihood of SparTen's test tensor at rank 5
 
 
@@ -42,7 +42,7 @@ def start_of(dims, rank, seed):
 
 
 def known_optimum(_folder):
-    """The PDNR reference finds the optimum of SparTen's tensor, and MU approaches it."""
+    """The reference of PDNR finds the optimum of SparTen's tensor, and that of MU approaches it."""
     dims, coords, values = sparten()
     for seed in (0, 1, 2) if FULL else (0,):
         start = start_of(dims, 5, seed)

@@ -46,7 +46,7 @@ def whole_life(folder, name, text, *more, cpd_status=0):
 
 def text_of(rng, dims, nnz):
     coords = {tuple(rng.randrange(d) + 1 for d in dims) for _ in range(nnz)}
-    # The corner fixes the mode sizes.
+    # A nonzero in the last cell fixes the mode sizes.
     coords.add(tuple(dims))
     return "".join(" ".join(map(str, c)) + f" {rng.randrange(1, 9)}\n" for c in coords)
 
@@ -65,7 +65,8 @@ def eight_modes(folder):
 
 
 def four_billion_rows(folder):
-    """Only the index is wide: factors of such a mode do not fit in the default budget of a test."""
+    """A mode of four billion rows is converted and checked, but not decomposed: its factor exceeds
+    the budget."""
     dims = (1 << 32, 5, 7)
     rng = random.Random(7)
     path, store = convert_text(folder, "g4", text_of(rng, dims, 2000))

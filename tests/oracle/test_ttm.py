@@ -59,7 +59,8 @@ def products(tensor, mode, matrix):
 
 
 def read(out):
-    """The two arrays, and the order in which fibers ascend; every fiber must occur once."""
+    """Returns the two arrays and the order in which fibers ascend; checks that every fiber occurs
+    once."""
     check(sorted(os.listdir(out)) == ["coords.npy", "rows.npy"], os.listdir(out))
     coords, rows = (np.load(os.path.join(out, f"{name}.npy")) for name in ("coords", "rows"))
     check(len(coords) == len(rows), f"{len(coords)} coordinates, {len(rows)} rows")
@@ -78,7 +79,8 @@ def real(name, *convert):
     def test(folder):
         store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y")
         sluice("convert", bundled(name), store, "-q", *convert)
-        # For the largest only text is read: other tests compare stores with the second reader.
+        # The largest tensor is read as text, which is faster: other tests compare its store with
+        # the second reader.
         tensor = read_text(store, folder) if name == LARGE else slc_format.read_store(store)
         for mode, length in enumerate(tensor["dims"]):
             cols = (1, 16, 100)[mode % 3]
@@ -119,7 +121,7 @@ def larger_than_memory(folder):
     command = ("ttm", store, "--mode", 2, "--matrix", os.path.join(folder, "u.npy"), out, "-q",
                "-t", 2, "--memory")
     _, refused = sluice(*command, "1MiB", status=4)
-    # The resident process is counted in steps of 4 MiB, and may have passed a step since.
+    # The process is counted in steps of 4 MiB, and may have grown by a step since the error.
     least = int(re.search(r"needs (\d+) MiB of memory", refused).group(1)) + 4
     written = []
     for memory in ("1GiB", f"{least}MiB"):
@@ -146,7 +148,7 @@ def matrices(folder):
         compare(out, tensor, 1, matrix, 0)
     sluice(*command, "--precision", "f32")
     check(read(out)[1].dtype == np.float32, "not f32")
-    compare(out, tensor, 1, matrix, 0)  # f32 is exact here
+    compare(out, tensor, 1, matrix, 0)  # the result is exact in f32
     np.save(file, matrix[:, 0])
     sluice(*command)
     compare(out, tensor, 1, matrix[:, :1], 0)

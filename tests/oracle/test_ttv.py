@@ -33,8 +33,8 @@ def vectors_of(folder, dims):
 
 
 def contracted(tensor, vectors, modes):
-    """Remaining mode sizes, coordinates of the nonempty fibers, ascending, their sums and sums of
-    magnitudes."""
+    """Returns the remaining mode sizes, the ascending coordinates of the nonempty fibers, their
+    sums, and sums of magnitudes."""
     kept = [m for m in range(len(tensor["dims"])) if m not in modes]
     products = tensor["values"].astype(np.float64)
     for mode in modes:
@@ -74,7 +74,8 @@ def real(name, *convert):
     def test(folder):
         store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y.slc")
         sluice("convert", bundled(name), store, "-q", *convert)
-        # For the largest only text is read: other tests compare stores with the second reader.
+        # The largest tensor is read as text, which is faster: other tests compare its store with
+        # the second reader.
         read = slc_format.read_store if FULL or name != LARGE else lambda s: read_text(s, folder)
         tensor = read(store)
         order = len(tensor["dims"])
@@ -137,7 +138,7 @@ def small_memory(folder):
     command = ("ttv", store, "--mode", 2, "--vector", os.path.join(folder, "v.npy"), out, "-q", "-f",
                "-t", 2, "--memory")
     _, refused = sluice(*command, "1MiB", status=4)
-    # The resident process is counted in steps of 4 MiB, and may have passed a step since.
+    # The process is counted in steps of 4 MiB, and may have grown by a step since the error.
     least = int(re.search(r"needs (\d+) MiB of memory", refused).group(1)) + 4
     written = []
     for memory in ("1GiB", f"{least}MiB"):

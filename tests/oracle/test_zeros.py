@@ -115,7 +115,7 @@ def all_forms(folder):
 
 
 def dense(folder):
-    """All cells of a dense input are kept, in .npy and in text; the forecast knows."""
+    """All cells of a dense input are kept, in .npy and in text; the forecast counts them."""
     random = np.random.default_rng(3)
     cells = random.integers(-1, 2, (40, 30, 20)) * 0.5
     want = {key: float(value) + 0.0 for key, value in np.ndenumerate(cells)}
@@ -153,7 +153,7 @@ def life(folder):
         sluice("export", store, path(name), *(("--header",) if name == "e.tns" else ()))
         sluice("convert", path(name), path("back.slc"), KEEP, "-q", "-f")
         check_store(path("back.slc"), want)
-    # A sum that cancels stays a listed cell, and a new zero becomes one.
+    # A sum that cancels stays a listed zero, and an appended zero becomes one.
     key = next(key for key, value in want.items() if value != 0)
     more = write(path("more.tns"), forms.tns(np.array([key, (0, 0, 60), (1, 1, 61)]).T, np.array([-want[key], 0.0, 7.0])))
     sluice("append", store, more, "-q", "--index-base", 1)

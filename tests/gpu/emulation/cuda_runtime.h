@@ -159,10 +159,10 @@ cudaError_t slc_launch(void (*kernel)(Parameters...),
 
 struct slc_emulation {
     int devices;         /* 0: as without a driver */
-    size_t memory_bytes; /* of each device */
-    size_t shared_bytes; /* of a block, at most */
+    size_t memory_bytes; /* bytes of memory of each device */
+    size_t shared_bytes; /* most bytes of shared memory of a block */
     int multiprocessors;
-    unsigned seed; /* of every unconstrained order */
+    unsigned seed; /* seed of the order of all work whose order is not constrained */
 };
 
 /* Must be called before the first call of the runtime, or after slc_emulation_reset. */
@@ -180,7 +180,7 @@ unsigned long long slc_emulation_refusable(void);
 struct slc_emulation_counts {
     unsigned long long launches;
     unsigned long long bytes_to_device, bytes_to_host, bytes_between;
-    size_t memory_peak; /* over all devices */
+    size_t memory_peak; /* the largest sum over all devices */
 };
 void slc_emulation_counted(struct slc_emulation_counts *counts);
 

@@ -33,7 +33,7 @@ static std::map<unsigned char *, allocation> device_memory;
 static std::map<unsigned char *, size_t> registered;
 static std::map<const void *, size_t> shared_allowed;
 static std::map<unsigned char *, size_t> gaps;
-static std::vector<size_t> used_bytes(64); /* of each device */
+static std::vector<size_t> used_bytes(64); /* bytes of memory in use on each device */
 static unsigned long long refused_call, calls;
 static thread_local int current_device;
 const char *const slc_emulated_fault = getenv("SLC_EMULATION_FAULT");
@@ -198,7 +198,7 @@ cudaError_t cudaSetDevice(int device)
         return slc_emulation_remember(cudaErrorInvalidDevice);
     }
     current_device = device;
-    /* Mapped, so that it disappears when released, with any allocator. */
+    /* Mapped, unlike malloc, so that the system gets it back at once when it is released. */
     if (has_fault("context") && contexts.count(device) == 0) {
         contexts[device] = mmap(nullptr, context_bytes, PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -411,7 +411,7 @@ cudaError_t slc_emulated_func_attribute(const void *kernel, cudaFuncAttribute at
     }
     if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout && value >= -1 &&
         value <= 100) {
-        return cudaSuccess; /* a hint, in percent */
+        return cudaSuccess; /* the carveout is only a hint, in percent */
     }
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
         (size_t)value > settings.shared_bytes) {

@@ -49,7 +49,7 @@ struct grid_run {
     const std::function<void()> *body;
     const std::function<unsigned(unsigned)> *random;
     dim3 grid, block;
-    unsigned threads; /* of a block */
+    unsigned threads; /* number of threads of a block */
 };
 
 struct emulated_block {
@@ -121,7 +121,7 @@ static void wait_as(thread_state state)
     slc_fiber_give_way();
 }
 
-/* The one at which others of the mask already wait, or the warp's next. */
+/* Returns the __syncwarp at which threads of the mask already wait, or the warp's next. */
 static const void *sync_of(grid_thread *self)
 {
     grid_thread *warp = self - self->visible.lane;
@@ -452,7 +452,7 @@ void slc_grid_run(dim3 grid,
             slc_fiber_acquire(&chosen->ended);
             live.erase(live.begin() + b);
         } else if (!any) {
-            /* Only this block can wake its threads. */
+            /* No other block can wake these threads, so they wait forever. */
             fail_stuck(chosen);
         }
     }

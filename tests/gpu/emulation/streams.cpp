@@ -40,7 +40,7 @@ static std::atomic_flag busy = ATOMIC_FLAG_INIT;
 
 slc_emulation_guard::slc_emulation_guard()
 {
-    /* The holder runs kernels: waiting threads leave it the processor. */
+    /* The thread that holds the lock runs kernels, so waiting threads leave it the processor. */
     while (busy.test_and_set(std::memory_order_acquire)) {
         std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
@@ -86,7 +86,7 @@ static void stream_main(void *argument)
             slc_fiber_release(piece->recorded);
         } else {
             piece->run();
-            piece->run = nullptr; /* here, after all its users have ended */
+            piece->run = nullptr; /* destroyed here, after all its users have ended */
         }
         slc_fiber_release(&stream->work);
         slc_fiber_give_way();
@@ -158,7 +158,7 @@ void slc_stream_put(cudaStream_t stream, std::function<void()> run)
     put(known(stream), piece_of_work{std::move(run), nullptr, nullptr, 0});
 }
 
-/* Runs the prerequisites on the way. */
+/* Runs all work of the stream, and the work of other streams for which it waits. */
 static void drain(slc_emulated_stream *stream, const char *call)
 {
     while (!stream->work.empty()) {
@@ -222,7 +222,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
     slc_emulation_guard lock;
 
     drain(known(stream), "cudaStreamDestroy");
-    slc_fiber_resume(stream->fiber); /* ends if it has no work */
+    slc_fiber_resume(stream->fiber); /* a stream without work ends */
     slc_fiber_destroy(stream->fiber);
     streams.erase(stream);
     delete stream;

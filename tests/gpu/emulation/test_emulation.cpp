@@ -186,7 +186,7 @@ static void test_shared_work(void)
         check(b.host[i] < 3, "each piece is taken");
         of_block[b.host[i] & 3U]++;
     }
-    /* Two of them under ThreadSanitizer. */
+    /* Under ThreadSanitizer only two blocks run simultaneously. */
     check((of_block[0] > 0) + (of_block[1] > 0) + (of_block[2] > 0) >= 2,
           "blocks run at the same time");
 }
@@ -318,7 +318,7 @@ static void test_refused(void)
     check(work(), "nothing is refused");
     calls = slc_emulation_refusable();
     check(calls == 11, "every call that may fail is counted");
-    for (unsigned long long k = 1; k < calls; k++) { /* the last one releases */
+    for (unsigned long long k = 1; k < calls; k++) { /* the last call releases: it cannot fail */
         slc_emulation_refuse(k);
         check(!work(), "the call is refused");
         check(cudaGetLastError() != cudaSuccess || k == 7, "and remembered, but told by a launch");

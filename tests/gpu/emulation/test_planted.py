@@ -35,7 +35,8 @@ def outputs(fault):
 
 
 def expected(fault):
-    """Report of this build; None if it cannot detect the fault."""
+    """Returns the report of the fault that this build must make; None if the build cannot detect
+    the fault."""
     kinds = REPORTED[fault]
     for kind, text in kinds.items():
         if kind != "always" and kind in SANITIZER:

@@ -28,7 +28,7 @@ static inline void api_clear(struct sluice_error *err)
 /* Asserts that `call` fails with `want` and that the message contains `part`. */
 #define API_FAILS(call, want, err, part)                                                           \
     api_assert((call), (want), (err), (part), #call, __FILE__, __LINE__)
-/* The same, and resets `err`. */
+/* Does the same as API_FAILS, and resets `err`. */
 #define API_REFUSED(call, want, err, part)                                                         \
     do {                                                                                           \
         API_FAILS(call, want, err, part);                                                          \

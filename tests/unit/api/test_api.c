@@ -161,7 +161,7 @@ static void refuses_before_it_works(void)
     refused(sluice_cpd(store, 2, &cpd, &model, &err), other, "it is a store", &err);
     refused(sluice_store_open(NULL, &store, &err), other, "path is NULL", &err);
 
-    /* The store is unchanged after an error. */
+    /* The failed append has not changed the store. */
     append.again = 1;
     refused(sluice_append(path, input, &append, &appended, &err), other, "is 5000:", &err);
     append.duplicates = (enum sluice_duplicates)77;
@@ -237,7 +237,7 @@ static int count_iterations(void *context, const struct sluice_iteration *iterat
     return 0;
 }
 
-/* Value of the model at a nonzero, from copied factors. */
+/* Returns the value of the model at a nonzero, computed from copies of the factors. */
 static double
 model_value(const double *const *factors, const double *lambda, unsigned rank, unsigned x)
 {
@@ -397,7 +397,7 @@ static void structs_have_versions(void)
     API_FAILS(sluice_cpd_plan(store, 2, &longer.known, &plan, &err), SLUICE_ERR_USAGE, &err,
               "struct_bytes");
 
-    /* Reports are filled only as far as the program knows them, too. */
+    /* Reports are also filled only up to the size that the program knows. */
     API_OK(sluice_store_get_info(store, &info, NULL), NULL);
     CU_ASSERT_EQUAL(info.order, 3);
     CU_ASSERT_EQUAL(info.nnz, 99);
@@ -518,7 +518,7 @@ static void check_close(const double *a, const double *b, size_t count, double t
     CU_ASSERT(error <= tolerance * largest);
 }
 
-/* Input and output use the indices of the input, for any relabelling of the store. */
+/* Inputs and outputs of calls use the indices of the text, even if the store relabels them. */
 static void relabelled_modes_do_not_show(void)
 {
     enum { SKEWED_RANK = 4, SKEWED_ROWS = 300 };

@@ -236,7 +236,7 @@ static void needs_lengths_without_entries(void)
     CU_ASSERT_NOT_EQUAL(access(path, F_OK), 0);
 }
 
-/* Number of layouts of the store at `path`; *found receives those of `kind` and mode 1. */
+/* Returns the number of layouts of a store; *found is the number of `kind` and mode 1. */
 static uint32_t count_layouts(const char *path, enum sluice_layout_kind kind, unsigned *found)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
@@ -375,7 +375,7 @@ static void expect_origin(const char *path, const char *text, uint64_t nnz)
     CU_ASSERT_STRING_EQUAL(info.dialect, "generate");
     CU_ASSERT_STRING_EQUAL(info.transforms, "");
     CU_ASSERT_PTR_NOT_NULL(strstr(info.writer, sluice_version()));
-    /* Includes further layouts. */
+    /* total_bytes includes further layouts. */
     CU_ASSERT(info.total_bytes > info.store_bytes && info.tile_count > 0 && info.key_bits >= 24);
     CU_ASSERT_EQUAL(info.named_modes, 0);
     API_OK(sluice_store_get_appended(store, 0, &appended, &err), &err);

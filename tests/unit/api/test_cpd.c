@@ -12,7 +12,7 @@ enum { RANK = 3, ITERATIONS = 8, STOP_AFTER = 3 };
 
 /* Settings and observations of callbacks. */
 struct watch {
-    unsigned stop_after; /* 0: never */
+    unsigned stop_after; /* iteration after which the callback stops the run; 0: never */
     unsigned first;      /* number of the first iteration */
     unsigned iterations, progress, resumed, checkpointed;
     double fits[ITERATIONS];
@@ -218,7 +218,7 @@ static void stops_within_a_pass(void)
     options.max_seconds = 60;
     options.iteration = NULL;
     options.run.threads = 1;
-    /* Short passes report no progress: these take half a second. */
+    /* Without cached blocks the passes take half a second; shorter passes report no progress. */
     options.compute.no_cache = 1;
     options.compute.io_limit = 32 << 10;
     API_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
@@ -448,7 +448,7 @@ static int on_errors(void *context, const struct sluice_iteration *iteration)
 
     CU_ASSERT_TRUE(errors->iterations == 0 || errors->heldout == iteration->heldout);
     CU_ASSERT_TRUE(isfinite(iteration->heldout_rmse) && iteration->heldout_mae > 0);
-    /* The mean magnitude is at most the root of the mean square. */
+    /* A mean magnitude never exceeds the root of the mean square. */
     CU_ASSERT_TRUE(iteration->heldout_mae <= iteration->heldout_rmse);
     *errors = (struct errors){errors->iterations + 1, iteration->heldout, iteration->heldout_rmse,
                               iteration->heldout_mae};

@@ -251,7 +251,7 @@ static void plans_for_a_chip(void)
 }
 
 #ifdef SLC_EMULATED
-/* MTTKRP on the GPU alone, with the CPU, twice, and with a plan that names it. */
+/* MTTKRP on the GPU alone, on GPU and CPU, and on the GPU named twice, each with its plan. */
 static void multiplies_by_a_gpu(void)
 {
     static const enum sluice_split splits[] = {SLUICE_SPLIT_DEFAULT, SLUICE_SPLIT_STATIC,
@@ -301,7 +301,7 @@ static void decomposes_on_a_gpu(void)
     sluice_store_close(store);
 }
 
-/* Products on a GPU with enough memory; otherwise on the CPU, if the choice is open. */
+/* A GPU with enough memory computes products; otherwise the CPU does, unless a GPU is required. */
 static void forms_products_on_a_gpu(void)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;

@@ -178,7 +178,7 @@ static void predicts_a_store(void)
     CU_ASSERT_TRUE(report.rows == 2 && report.has_values == 1 && report.unknown == 0);
     CU_ASSERT_DOUBLE_EQUAL(report.rmse, hypot(1.5 - first, -2 - last) / sqrt(2.0), 1e-14);
     CU_ASSERT_DOUBLE_EQUAL(report.mae, (fabs(1.5 - first) + fabs(-2 - last)) / 2, 1e-14);
-    /* A table needs a store with columns. */
+    /* A table can be evaluated only with a store that has columns. */
     write_text(table, "a,b,c,v\n1,2,3,1\n");
     API_FAILS(sluice_predict_text(made.model, table, NULL, &options, NULL, &err), SLUICE_ERR_INPUT,
               &err, "specify the store");
@@ -422,7 +422,7 @@ static void exports_models(void)
 {
     static const struct {
         enum sluice_model_form form;
-        const char *output; /* and of its first file */
+        const char *output; /* path of the output, and of its first file */
         const char *first;
     } cases[] = {{SLUICE_MODEL_CSV, "csv", "csv/mode-1.csv"},
                  {SLUICE_MODEL_SPLATT, "stem-", "stem-mode1.mat"},

@@ -12,8 +12,8 @@ enum { ITERATIONS = 6, STEPS = 3 };
 
 /* A solver of least squares by Jacobi steps, with a ridge of 0.1, and what it saw. */
 struct jacobi {
-    uint32_t rank; /* that `begin` accepts */
-    double scale;  /* of the steps: NAN to make rows that are not finite */
+    uint32_t rank; /* rank that `begin` accepts */
+    double scale;  /* factor of the steps; NAN makes rows that are not finite */
     unsigned modes, iterations;
     double objectives[ITERATIONS + 1];
 };

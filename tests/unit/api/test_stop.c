@@ -42,7 +42,7 @@ struct place {
     char text[600], more[600], store[600], grown[600], output[600];
     struct sluice_store *open;
     struct sluice_model *model;
-    double *matrices[ORDER]; /* of RANK columns */
+    double *matrices[ORDER]; /* matrices with RANK columns */
     uint64_t *coords[ORDER];
     double *values;
 };
@@ -58,7 +58,7 @@ static enum sluice_status convert(struct place *place, struct halt *halt, struct
     return sluice_convert(place->text, place->output, &options, NULL, err);
 }
 
-/* With data that does not fit in memory. */
+/* Converts text that does not fit in memory. */
 static enum sluice_status
 convert_spilled(struct place *place, struct halt *halt, struct sluice_error *err)
 {
@@ -101,7 +101,7 @@ static enum sluice_status build(struct place *place, struct halt *halt, struct s
     return sluice_builder_finish(builder, NULL, err);
 }
 
-/* To a store with a further layout, which is rebuilt. */
+/* Appends to a store with a further layout, which is rebuilt. */
 static enum sluice_status append(struct place *place, struct halt *halt, struct sluice_error *err)
 {
     struct sluice_append_options options = {.struct_bytes = sizeof options, .run = run_of(halt)};
@@ -165,7 +165,7 @@ static enum sluice_status export(struct place *place, struct halt *halt, struct 
     return sluice_export(place->store, place->output, &options, NULL, err);
 }
 
-/* To several files, one after the other. */
+/* Exports to several files, one after the other. */
 static enum sluice_status
 export_model(struct place *place, struct halt *halt, struct sluice_error *err)
 {
@@ -205,7 +205,7 @@ ttv_ordered(struct place *place, struct halt *halt, struct sluice_error *err)
     return ttv(place, false, halt, err);
 }
 
-/* With a temporary store, because there is no layout of whole fibers. */
+/* Multiplies with a temporary store, because there is no layout of whole fibers. */
 static enum sluice_status ttm(struct place *place, struct halt *halt, struct sluice_error *err)
 {
     struct sluice_ttm_options options = {.struct_bytes = sizeof options, .run = run_of(halt)};
@@ -347,13 +347,13 @@ static void drop_place(struct place *place)
     free(place->values);
 }
 
-/* Stopped at the first report, and then at every later one, until the call finishes. */
+/* Stops each call at its first report, then at its second, and so on, until the call finishes. */
 static void stop_each(void)
 {
     static const struct {
         const char *name;
         call_fn *call;
-        unsigned stops; /* at least this many of them midway */
+        unsigned stops; /* minimum number of stops midway */
     } calls[] = {{"convert", convert, 2},
                  {"convert-spilled", convert_spilled, 1},
                  {"convert-table", convert_table, 1},
@@ -394,7 +394,7 @@ static void stop_each(void)
     drop_place(&place);
 }
 
-/* A layout keeps its finished work, and the store stays valid. */
+/* A stopped layout keeps its finished work, and the store stays valid. */
 static void stop_layouts(void)
 {
     struct place place = {.open = NULL};

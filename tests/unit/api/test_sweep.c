@@ -93,7 +93,7 @@ static void check_sweep(const struct sluice_sweep *sweep, const char *folder)
             CU_ASSERT_EQUAL(run.kept, run.seed == rank.best_seed);
             CU_ASSERT_EQUAL(has_factors(folder, run.folder), run.kept);
             most = fmax(most, run.fit);
-            /* Runs that did not reach the best fit do not count. */
+            /* The agreement counts only runs that reached the best fit. */
             if (run.fit >= rank.best_fit - 1e-4) {
                 sum += run.seed == rank.best_seed ? 0 : run.match;
                 reached++;
@@ -171,7 +171,7 @@ static void stops_and_resumes(void)
     options.max_seconds = 1e-9;
     API_FAILS(sluice_sweep_ranks(store, folder, 2, ranks, &options, &sweep, &err),
               SLUICE_ERR_TIME_LIMIT, &err, "continues the sweep");
-    CU_ASSERT_EQUAL(told.count, 4); /* the finished ones */
+    CU_ASSERT_EQUAL(told.count, 4); /* finished runs */
     api_clear(&err);
     told = (struct told){0};
     options.max_seconds = 0;

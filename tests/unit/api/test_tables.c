@@ -318,7 +318,7 @@ static void names_pushed_nonzeros(void)
     REFUSED(sluice_builder_create(output, 2, &options, &builder, &err), SLUICE_ERR_USAGE, "title");
 }
 
-/* Names of a length that depends on *context. */
+/* Callback that returns names; *context determines their length. */
 static const char *give_long_name(void *context, uint32_t mode, uint64_t index)
 {
     static char name[8000];
@@ -338,7 +338,7 @@ static void names_that_fail(void)
     static const double values[] = {1, 2};
     static const struct {
         size_t bytes;
-        rlim_t limit; /* of a file */
+        rlim_t limit; /* limit for the size of a file */
         enum sluice_status want;
         const char *part;
     } cases[] = {{3000, 1 << 20, SLUICE_ERR_NOSPACE, "File too large"},
@@ -421,7 +421,7 @@ static void refuses_small_budgets(void)
     }
     options.table.columns = "c,int(c),c";
     options.run.memory_bytes = 1 << 20;
-    /* The process may have grown since the first message. */
+    /* Try again: the process may have grown since the first message. */
     for (; status == SLUICE_ERR_BUDGET && tries < 4; tries++) {
         slc_produce(&p, "i", ROWS);
         p.column_buffers[1] = slc_copy_buffer(&p, numbers, ROWS * sizeof *numbers);

@@ -26,7 +26,7 @@
 #include <omp.h>
 #endif
 
-/* Sanitizers: gcc defines a macro, clang a feature. */
+/* Detects ThreadSanitizer: clang has a feature for it, gcc a macro. */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define SANITIZED_THREADS 1
@@ -104,7 +104,7 @@ static void note_message(void *context, enum slc_log_level level, const char *me
     (void)snprintf(context, 256, "%s", message);
 }
 
-/* Names of files and columns may contain anything. */
+/* Names of files and columns are not changed by formatting, whatever they contain. */
 static void names_stay_as_they_are(void)
 {
     const char *const name = "/data/--memory/a --io (sluice x) the --fast %s";
@@ -373,7 +373,7 @@ static void meet(void *context, unsigned worker, unsigned workers)
     }
 #endif
     meeting->seen[worker] = workers;
-    /* Returns only if all workers really run at the same time. */
+    /* The barrier lets no worker pass until all workers run. */
     pthread_barrier_wait(&meeting->barrier);
 }
 
@@ -493,7 +493,7 @@ static void teams_in_a_forked_child(void)
     SLC_ASSERT_OK(slc_team_run(3, meet, &meeting, &err), &err);
     child = fork();
     if (child == 0) {
-        alarm(30); /* a child that waits for its parent's threads must not hang the test */
+        alarm(30); /* ends the child if it waits for threads of its parent */
         memset(meeting.seen, 0, sizeof meeting.seen);
         _exit(slc_team_run(3, meet, &meeting, NULL) == SLC_OK && meeting.seen[2] == 3 ? 0 : 1);
     }

@@ -37,7 +37,7 @@ static void test_back(void)
     CU_ASSERT(slc_clock_ns() >= begin + 30 * SECOND && slc_clock_ns() <= begin + 40 * SECOND);
 }
 
-/* As on a machine that has slept: that time has elapsed. */
+/* A jump forwards, as on a machine that has slept, is elapsed time. */
 static void test_forward(void)
 {
     const uint64_t before = slc_clock_ns();
@@ -48,7 +48,7 @@ static void test_forward(void)
     CU_ASSERT_EQUAL(slc_clock_ns(), before + 3 * HOUR + 1);
 }
 
-/* A small jump, as between threads: the clock stands still, and nothing is added. */
+/* A small jump backwards, as between threads, stops the clock for a moment and adds nothing. */
 static void test_a_little(void)
 {
     const uint64_t before = slc_clock_ns();

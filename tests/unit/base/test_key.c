@@ -58,12 +58,12 @@ static void whole_fibers(void)
         SLC_ASSERT_OK(
             slc_key_layout_init_run(&layout, 4, dims, (struct slc_fiber_run){2, bits}, &err), &err);
         CU_ASSERT_FALSE(slc_key_layout_fibers(&layout, 0));
-        CU_ASSERT(slc_key_layout_fibers(&layout, 1)); /* a single index: every nonzero is a fiber */
+        CU_ASSERT(slc_key_layout_fibers(&layout, 1)); /* mode of size 1: nonzeros are fibers */
         CU_ASSERT_EQUAL(slc_key_layout_fibers(&layout, 2), bits >= 4);
         CU_ASSERT_FALSE(slc_key_layout_fibers(&layout, 3));
     }
     SLC_ASSERT_OK(slc_key_layout_init(&layout, 1, dims, &err), &err);
-    CU_ASSERT(slc_key_layout_fibers(&layout, 0)); /* a vector is a fiber */
+    CU_ASSERT(slc_key_layout_fibers(&layout, 0)); /* a vector is one fiber */
 }
 
 static void random_shapes(void)

@@ -163,8 +163,8 @@ static void hwloc_reads_machines(void)
         CU_ASSERT_EQUAL(read.processors[i].number, want.processors[i].number);
         CU_ASSERT_EQUAL(read.processors[i].node, want.processors[i].node);
     }
-    /* Without cores; with more nodes than can be distinguished; with more processors than a mask
-     * has. */
+    /* Machines without cores, with more nodes than are supported, and with more processors than a
+     * mask has. */
     setenv("HWLOC_SYNTHETIC", "node:2 pu:3", 1);
     slc_topology_read(&read);
     CU_ASSERT_EQUAL(read.core_count, 6);
@@ -357,7 +357,7 @@ static void refused_binding_is_harmless(void)
     CU_ASSERT_EQUAL(messages, 1);
 }
 
-/* From now on the system refuses to bind threads and memory, as some containers do. */
+/* Makes the system refuse to bind threads and memory from now on, as some containers do. */
 static bool forbid_binding(void)
 {
     struct sock_filter program[] = {
@@ -425,7 +425,7 @@ static int policy_at(void *address)
     return syscall(SYS_get_mempolicy, &mode, NULL, 0UL, address, MPOL_F_ADDR) == 0 ? mode : -1;
 }
 
-/* A node whose memory this process may use: in some containers not the first. */
+/* Returns a node whose memory this process may use; in some containers not the first node. */
 static uint16_t allowed_node(void)
 {
     unsigned long nodes[64] = {0};
@@ -443,7 +443,7 @@ static uint16_t allowed_node(void)
 
 static void buffers_are_spread(void)
 {
-    /* One node twice: two for us, a single existing one for the system. */
+    /* Both nodes of the placement have the number of one existing node. */
     const uint16_t node = allowed_node();
     struct slc_placement placement = {
         .workers = 2, .node_count = 2, .node = {node, node}, .first_worker = {0, 1, 2}};
@@ -469,14 +469,14 @@ static void buffers_are_spread(void)
         CU_ASSERT_EQUAL(policy_at((char *)buffer.data + buffer.bytes - 1), MPOL_INTERLEAVE);
     }
     slc_buffer_destroy(&buffer);
-    slc_buffer_spread(&buffer); /* empty */
+    slc_buffer_spread(&buffer); /* the buffer is empty */
     slc_placement_leave();
     if (!told) {
         slc_test_skip("the system has no memory policies, or does not tell them");
     }
 }
 
-/* The parts of a range assigned to workers. */
+/* Records which worker processed which part of a range. */
 struct handing {
     pthread_barrier_t barrier;
     bool begun[8];
@@ -494,7 +494,7 @@ static void take_notes(void *context, uint64_t begin, uint64_t end, unsigned wor
     if (!handing->begun[worker]) {
         handing->begun[worker] = true;
         handing->first[worker] = begin;
-        /* No worker gets a second piece before all have their first. */
+        /* Wait, so that no worker gets a second piece before all have their first. */
         pthread_barrier_wait(&handing->barrier);
     }
 }

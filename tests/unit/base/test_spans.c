@@ -32,7 +32,7 @@ static void few(void)
     CU_ASSERT_EQUAL(length(NULL, 0), 0);
 }
 
-/* Whole seconds, so that a table of seconds is the reference. */
+/* Spans consist of whole seconds, so that a table of seconds can serve as the reference. */
 static void any_order(void)
 {
     enum { SECONDS = 400, SPANS = 60 };
@@ -65,7 +65,7 @@ static void many(void)
     for (unsigned i = 0; i < SPANS; i++) {
         slc_spans_add(&ascending, 2 * i, 2 * i + 1);
         slc_spans_add(&descending, 2 * (SPANS - i), 2 * (SPANS - i) + 1);
-        /* Each arrives after as many later spans as can be pending. */
+        /* Each span arrives after as many later spans as can be pending. */
         slc_spans_add(&late, 2 * (i ^ (SLC_SPANS_PENDING / 2 - 1)),
                       2 * (i ^ (SLC_SPANS_PENDING / 2 - 1)) + 1);
     }

@@ -34,7 +34,7 @@ static void stays_on_free_processor(void)
     CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 2, 0, &allowed), 0);
     sit(&spread, 0, 0);
     CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 2, 7, &allowed), 7);
-    /* Its own processor, and those of workers outside the job. */
+    /* Records of the worker's own processor, and of workers outside the job, do not count. */
     sit(&spread, 1, 7);
     sit(&spread, 2, 7);
     CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 2, 7, &allowed), 7);
@@ -56,7 +56,7 @@ static void evades_another_worker(void)
     sit(&spread, 3, 1000);
     CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 4, 2, &allowed), 2);
     CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 3, 2, &allowed), 1000);
-    /* Placed outside the mask, on the same processor as another worker. */
+    /* The worker is outside its mask, on the same processor as another worker. */
     sit(&spread, 0, 9);
     CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 4, 9, &allowed), 2);
 }

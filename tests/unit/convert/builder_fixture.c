@@ -154,7 +154,7 @@ void expected_create(struct expected *e,
             e->zeros++;
             continue;
         }
-        value = value == 0 ? 0 : value; /* not -0 */
+        value = value == 0 ? 0 : value; /* turns -0 into 0 */
         e->keys[e->count] = key;
         e->values[e->count++] = value;
     }
@@ -296,7 +296,7 @@ const char *path_in(const char *folder, const char *name)
     return path;
 }
 
-/* The store built by the test: one at a time. */
+/* Returns the path of the store that the test builds; there is one at a time. */
 const char *store_in_folder(const char *name)
 {
     static char path[700];

@@ -16,7 +16,7 @@ struct input {
     uint64_t count;
     uint64_t *coords[SLC_MAX_ORDER];
     double *values;
-    bool keep_zeros; /* zeros belong to the store */
+    bool keep_zeros; /* true: the store keeps zeros */
 };
 
 /* Nonzeros stably sorted by key and combined one after the other. */
@@ -33,10 +33,10 @@ enum shape { UNIFORM, SKEWED, SORTED, EQUAL, ZEROS };
 struct build {
     unsigned workers;
     unsigned assumed_base;
-    uint64_t memory; /* 0: the least */
+    uint64_t memory; /* budget; 0: the smallest */
     uint32_t cut;    /* entries per push */
     uint32_t sample; /* number of sampled coordinates; 0: no sample */
-    bool biased;     /* the sample is the start of the input */
+    bool biased;     /* true: the sample is the start of the input */
     bool backwards;  /* pieces are pushed in reverse order */
     uint64_t entries_expected;
     enum slc_duplicates duplicates;
@@ -45,15 +45,15 @@ struct build {
     enum slc_relabel relabel;
     enum slc_fibers fibers;
     struct slc_fiber_run run;
-    uint32_t stretches; /* of the sample; 0: every coordinate is drawn independently */
+    uint32_t stretches; /* stretches of the sample; 0: coordinates are drawn independently */
     uint64_t max_temp;
     uint64_t block_bytes;
     const char *temp_folder;
     const struct slc_files *files; /* NULL: slc_quick_files */
 };
 
-/* One folder for the whole program; "FOLDER/NAME" (eight at a time); the store built by the
- * test. */
+/* Return one folder for the whole program, "FOLDER/NAME" (eight at a time), and the path of the
+ * test's store. */
 const char *test_folder(void);
 const char *path_in(const char *folder, const char *name);
 const char *store_in_folder(const char *name);
@@ -87,14 +87,14 @@ void remove_store(const char *path);
 /* Decodes the whole store and compares every nonzero, bit for bit. */
 void check_store(const char *path, const struct expected *e);
 
-/* Common results of all builds of an input; hash: of blco.blk. */
+/* What all builds of an input have in common; `hash` is that of blco.blk. */
 struct built {
     uint64_t hash, manifest_hash, nnz, duplicates, zeros;
 };
 
-/* Builds, compares with the specification, removes. */
+/* Builds a store, compares it with the specification, and removes it. */
 void build_and_check(const struct input *input, const struct build *build, struct built *built);
-/* Builds the same input in another way, compares, removes. */
+/* Builds the same input in another way, compares the store with `built`, and removes it. */
 void build_again(const struct input *input, const struct build *build, const struct built *built);
 
 #endif

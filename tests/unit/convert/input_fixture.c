@@ -16,7 +16,7 @@ void input_write(const void *data, size_t bytes)
 {
     FILE *file;
 
-    /* In one folder for the whole program, because some cases write thousands of files. */
+    /* One folder serves the whole program, because some cases write thousands of files. */
     if (input_path[0] == '\0') {
         snprintf(input_path, sizeof input_path, "%s/input", slc_test_folder());
     }

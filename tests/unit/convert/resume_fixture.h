@@ -11,11 +11,11 @@ struct trial {
     unsigned workers;
     unsigned assumed_base;
     uint64_t memory;
-    uint32_t sample; /* coordinates */
+    uint32_t sample; /* number of sampled coordinates */
     enum slc_fibers fibers;
     enum slc_relabel relabel;
     uint64_t every;               /* pieces between commits */
-    uint64_t hash, manifest_hash; /* of the expected store */
+    uint64_t hash, manifest_hash; /* of the expected block file and manifest */
 };
 
 uint64_t pieces_of(const struct trial *trial);
@@ -23,7 +23,7 @@ uint64_t pieces_of(const struct trial *trial);
 const char *output(void);
 const char *left(const char *name);
 
-/* With duplicates and zeros throughout; skewed, so that buckets do not fit in an area. */
+/* Creates input with duplicates and zeros; it is skewed, so that buckets exceed the sort area. */
 void create_trial(struct trial *trial, uint64_t count, enum shape shape);
 /* Stores the expected result: that of an uninterrupted build without commits. */
 void want(struct trial *trial);
@@ -44,10 +44,10 @@ enum slc_status build_to(const struct trial *trial,
                          struct slc_error *err);
 /* Checks that the store is the expected one and that there are no other files; removes it. */
 void check_built(const struct trial *trial);
-/* Builds the rest. */
+/* Resumes the build and completes it. */
 void go_on(const struct trial *trial);
 
-/* Flips a bit of a file, or truncates it there. */
+/* Flips a bit of byte `at` of a file or, if `cut`, truncates the file there. */
 void alter(const char *path, uint64_t at, bool cut);
 
 #endif

@@ -271,7 +271,7 @@ static void test_slices(void)
     EXPECT(&p, "yzw", "x", "yzw", "");
 }
 
-/* Fields in memory format. */
+/* Fields whose values are numbers in memory, not text. */
 static void test_binary(void)
 {
     struct slc_producer p;
@@ -284,7 +284,7 @@ static void test_binary(void)
     CU_ASSERT_EQUAL(read_stream(&p, "c", "c", &fields, &err), SLC_OK);
     CU_ASSERT_EQUAL(fields.bytes[0], 8);
     memcpy(&value, fields.text[0], 8);
-    CU_ASSERT_EQUAL(value, 0.1); /* as read from the text 0.1 */
+    CU_ASSERT_EQUAL(value, 0.1); /* the same number as read from the text 0.1 */
     CU_ASSERT_STRING_EQUAL(fields.text[1], "inf");
     PRODUCE(&p, "L", (const uint64_t[]){UINT64_MAX});
     CU_ASSERT_EQUAL(read_stream(&p, "c", "c", &fields, &err), SLC_OK);
@@ -433,7 +433,7 @@ static void check_bad_strings(const int32_t *offsets, const char *part)
     CU_ASSERT_PTR_NOT_NULL(strstr(err.message, part));
 }
 
-/* Strings beyond their buffers: the rows before them are read. */
+/* If strings are beyond their buffers, the rows before them are still read. */
 static void test_bad_strings(void)
 {
     static const struct {

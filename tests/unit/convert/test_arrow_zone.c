@@ -15,15 +15,15 @@ static size_t make_zone(unsigned char *to, const char *rule)
     for (unsigned part = 0; part < 2; part++) {
         memset(to + at, 0, 44);
         memcpy(to + at, head, 5);
-        to[at + 35] = (unsigned char)part;     /* changes */
-        to[at + 39] = (unsigned char)part + 1; /* types */
-        to[at + 43] = 4;                       /* letters */
+        to[at + 35] = (unsigned char)part;     /* number of changes */
+        to[at + 39] = (unsigned char)part + 1; /* number of types */
+        to[at + 43] = 4;                       /* number of letters of abbreviations */
         at += 44;
         if (part == 1) {
-            memcpy(to + at, "\0\0\0\0\0\0\x0e\x10\1", 9); /* at 3600: type 1 */
+            memcpy(to + at, "\0\0\0\0\0\0\x0e\x10\1", 9); /* the change to type 1 at second 3600 */
             at += 9;
         }
-        memcpy(to + at, "\0\0\0\0\0\0\0\0\x0e\x10\0\0", 12); /* UTC, one hour east of it */
+        memcpy(to + at, "\0\0\0\0\0\0\0\0\x0e\x10\0\0", 12); /* offsets of the types: 0, 1 hour */
         at += 6 * (part + (size_t)1);
         memcpy(to + at, "UTC", 4);
         at += 4;

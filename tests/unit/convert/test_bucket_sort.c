@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COUNT_MAX = 20000, NEAR = 1000 /* a spread */ };
+enum { COUNT_MAX = 20000, NEAR = 1000 /* value of `spread` */ };
 
 struct record {
     slc_u128 key;
@@ -178,7 +178,7 @@ static void check(const struct made *made)
     CU_ASSERT_EQUAL(wrong, 0);
 }
 
-/* A range as from splitters: close to the keys, with a carry into the upper half in some cases. */
+/* Sets a range like a splitter's: close to the keys, sometimes with a carry into the upper half. */
 static void bound_tightly(struct made *made, uint64_t seed)
 {
     slc_u128 smallest = made->count > 0 ? made->records[0].key : 0;
@@ -228,7 +228,7 @@ static void test_settling(void)
     value = 3.4028234663852886e38;
     SLC_ASSERT_OK(slc_sort_complete_value(&plan, 3, 0, &value, &keep, &counts, &err), &err);
     CU_ASSERT(keep && value == 3.4028234663852886e38 && counts.rounded_values == 1);
-    value = 1e-300; /* rounds to zero: dropped */
+    value = 1e-300; /* rounds to zero in f32, and is dropped */
     SLC_ASSERT_OK(slc_sort_complete_value(&plan, 3, 0, &value, &keep, &counts, &err), &err);
     CU_ASSERT(!keep && counts.explicit_zeros == 1 && counts.rounded_values == 2);
     value = 3.4028235677973366e38; /* halfway between the largest float and the next power of two */

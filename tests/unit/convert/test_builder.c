@@ -35,7 +35,7 @@ static void test_variants_yield_the_same_bytes(void)
             struct build build = builds[b];
 
             if (slc_test_threads_only() && b > 0 && (b + s) % 4 != 0) {
-                continue; /* every way with some shape */
+                continue; /* each way is tested with some shape */
             }
             if (b % 2 == 0) {
                 build.assumed_base = input.base;
@@ -153,7 +153,7 @@ static void test_random_shapes(void)
     }
 }
 
-/* One mode of 2^62: tiles end before their extent exceeds 2^32 - 2. */
+/* In a mode of size 2^62, tiles end before their extent exceeds 2^32 - 2. */
 static void test_extents_cut_tiles(void)
 {
     static const uint64_t dims[] = {UINT64_C(1) << 62, 3};
@@ -165,7 +165,7 @@ static void test_extents_cut_tiles(void)
 
     input_create(&input, 2, dims, 70000, 0, UNIFORM, slc_test_seed());
     for (i = 0; i < input.count; i++) {
-        /* Half of them in runs close enough to share tiles. */
+        /* Half of the nonzeros are close enough to share tiles. */
         input.coords[0][i] >>= i % 2 == 0 ? 29 : 0;
     }
     build_and_check(&input, &build, &built);
@@ -213,7 +213,7 @@ static void test_fibers_found_by_any_way(void)
         CU_ASSERT(!report.fibers.chosen || report.fibers.piece_nnz > 50);
         CU_ASSERT(b != 4 || report.recursions == 1);
         CU_ASSERT((b != 2 && b != 3) || report.recursions == 0);
-        CU_ASSERT_EQUAL(run_of(path).bits, 10); /* all bits of the mode */
+        CU_ASSERT_EQUAL(run_of(path).bits, 10); /* the run has all bits of the mode */
         if (b == 0) {
             struct expected e;
 

@@ -141,7 +141,7 @@ static void test_altered_complete(void)
     input_destroy(&trial.input);
 }
 
-/* A complete store of another input, or with other options, is not used. */
+/* A complete store of another input or other options is not used. */
 static void test_other_complete(void)
 {
     struct trial trial;

@@ -215,7 +215,7 @@ static void test_no_locks(void)
     CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
 }
 
-/* Outputs that would fail, or do harm, only after everything is written. */
+/* Outputs are rejected at once if they would fail or do harm after everything is written. */
 static void test_refused_outputs(void)
 {
     const char *path = store_in_folder("link.slc");
@@ -310,7 +310,7 @@ static void test_failing_files(void)
         SLC_FAULTY_OPEN,   SLC_FAULTY_READ,   SLC_FAULTY_WRITE,
         SLC_FAULTY_SYNC,   SLC_FAULTY_STAT,   SLC_FAULTY_EXCHANGE,
         SLC_FAULTY_RENAME, SLC_FAULTY_UNLINK, SLC_FAULTY_FOLDER};
-    /* Long keys, but tiles are not limited by extents. */
+    /* Keys have more than 64 bits, but extents do not limit tiles. */
     static const uint64_t wide[] = {UINT64_C(1) << 31, UINT64_C(1) << 31, UINT64_C(1) << 31};
     const char *path = store_in_folder("faulty.slc");
     struct build build = {.workers = 2, .cut = 3000, .block_bytes = 64 << 10};
@@ -322,7 +322,7 @@ static void test_failing_files(void)
     size_t i;
 
     input_create(&small, 3, wide, 10, 0, UNIFORM, 1);
-    /* Enough to spill and to sort in pieces. */
+    /* Enough nonzeros to spill and to sort in pieces. */
     input_create(&large, 3, wide, slc_test_threads_only() ? 120000 : 150000, 0, UNIFORM, 1);
     SLC_ASSERT_OK(run_build(&large, &build, path, false, &report, &err), &err);
     CU_ASSERT(report.recursions > 0);

@@ -51,10 +51,10 @@ static void test_stops(void)
     check_stops(&trial);
     trial.sample = 500;
     check_stops(&trial);
-    /* Buckets are merged and split: the base differs from the assumed one. */
+    /* The base differs from the assumed one, so buckets are merged and split. */
     trial.assumed_base = 0;
     check_stops(&trial);
-    /* One bucket after the other must be split. */
+    /* Each bucket must be split. */
     trial.assumed_base = 1;
     trial.memory = 0;
     trial.sample = 0;
@@ -125,7 +125,7 @@ static void test_faults(void)
                 break;
             }
             if (exists(output()) && !exists(path_in(output(), SLC_COMPLETE_STATE_NAME))) {
-                check_built(&trial); /* only removals and syncs were left when it failed */
+                check_built(&trial); /* only removals and syncs were left to do */
                 if (exists(left(""))) {
                     remove_store(left(""));
                 }
@@ -197,7 +197,7 @@ static uint64_t write_in_sort(const struct trial *trial)
     return slc_faulty_seen(&faulty, SLC_FAULTY_WRITE) - 9;
 }
 
-/* Leaves a build stopped at that write. */
+/* Leaves a build that stopped at write number `write`. */
 static void stop_in_sort(const struct trial *trial, uint64_t write)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -278,7 +278,7 @@ static void test_altered(void)
     input_destroy(&trial.input);
 }
 
-/* Leftovers of another build are not resumed. */
+/* Leftovers of another build are not used. */
 static void test_others(void)
 {
     struct trial trial;

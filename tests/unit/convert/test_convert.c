@@ -173,7 +173,7 @@ struct fault_case {
     unsigned dims_order;
     uint64_t dims[3];
     enum slc_status status;
-    uint64_t line, column; /* 0: none */
+    uint64_t line, column; /* position of the error; 0: none */
     const char *part;
 };
 
@@ -487,7 +487,7 @@ static void budgets(void)
     check_nothing_left();
     number = strstr(err.message, " needs ");
     CU_ASSERT_PTR_NOT_NULL_FATAL(number);
-    /* The process may have grown a little since it was measured. */
+    /* Allow 8 MiB more, because the process may have grown since it was measured. */
     options.memory_bytes = (strtoull(number + strlen(" needs "), NULL, 10) + 8) * mib;
     slc_error_clear(&err);
     SLC_ASSERT_OK(slc_convert(&options, &report, &err), &err);

@@ -26,10 +26,10 @@ struct making {
     bool overwrite;
     bool generate;
     bool two_renames; /* the file system cannot exchange names */
-    bool temp_folder; /* elsewhere: there are no commits, but a complete store is marked */
-    bool commits;     /* as many commits as possible, so that there is something to resume */
+    bool temp_folder; /* temporary files are elsewhere: there are no commits */
+    bool commits;     /* makes as many commits as possible, so that there is something to resume */
     enum slc_relabel relabel;
-    char *rows; /* of the input */
+    char *rows; /* rows of the input */
     size_t row_bytes;
     uint64_t old_sum; /* content sum of the old store; 0: none */
     uint64_t new_sum; /* content sum of the new store */
@@ -229,7 +229,7 @@ static bool is_named(const struct slc_tree_place *place, const char *name)
  * folder. */
 static uint64_t demand(void *context, const struct slc_change *changes, uint64_t count)
 {
-    uint32_t written = SLC_TREE_NONE; /* the folder of a complete store */
+    uint32_t written = SLC_TREE_NONE; /* folder of the store that is completely written */
     uint64_t noted = count, synced = count;
 
     (void)context;
@@ -361,7 +361,7 @@ static void test_convert(void)
     sweep("convert", &making, 4, true);
 }
 
-/* With commits: the same files, whether a run resumes or begins anew. */
+/* With commits, the files are the same whether a run resumes or begins anew. */
 static void test_commits(void)
 {
     struct making making = {.commits = true};

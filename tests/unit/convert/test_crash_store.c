@@ -22,7 +22,7 @@ struct change {
     enum slc_layout_kind kind;
     unsigned mode;
     enum task task;
-    bool drop; /* the layout is absent in the end */
+    bool drop; /* true: the layout is absent in the end */
 };
 
 static const char *const folders[] = {"/a", "/b"};
@@ -151,7 +151,7 @@ look(void *context, const struct slc_files *files, const struct slc_crash_moment
     return moment->again && moment->done && report.leftovers > 0 ? "leftovers" : NULL;
 }
 
-/* Nothing is left to drop. */
+/* The rerun of a drop may fail because the layout is already dropped. */
 static bool nothing_to_drop(void *context, const struct slc_error *err)
 {
     const struct change *change = context;

@@ -261,7 +261,7 @@ static void test_remembered(void)
         }
     }
     CU_ASSERT(sound > bytes && sound < 128 * bytes);
-    /* Too long: nothing is stored, rather than a part. */
+    /* If the columns are too long, nothing is stored. */
     memset(spec.value, '"', sizeof spec.value - 1);
     for (unsigned m = 0; m < SLC_MAX_ORDER; m++) {
         spec.items[m] = spec.items[1];
@@ -311,7 +311,7 @@ static void test_order(void)
 /* Returns the bin of a number's text; INT64_MIN if it has none. */
 static int64_t bin_of(const struct slc_csv_item *item, const char *number)
 {
-    char text[512] = ""; /* eight readable bytes follow a field */
+    char text[512] = ""; /* the reader needs eight readable bytes after a field */
     int64_t bin;
 
     (void)snprintf(text, sizeof text, "%s", number);
@@ -516,7 +516,7 @@ static void test_shared_dictionary(void)
     }
     CU_ASSERT_EQUAL(sharing.wrong[0] + sharing.wrong[1] + sharing.wrong[2], 0);
     CU_ASSERT_EQUAL(slc_dictionary_count(sharing.dictionary), SHARED / AT_ONCE * AT_ONCE + AT_ONCE);
-    /* In the second turn all are found except those not yet written. */
+    /* In the second round, lookups find all strings that are already written. */
     CU_ASSERT_TRUE(sharing.found[1] > SHARED / 2 && sharing.found[2] > SHARED / 2);
     slc_dictionary_destroy(sharing.dictionary);
 }

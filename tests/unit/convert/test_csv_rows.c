@@ -25,9 +25,9 @@ static char unquoted[TEXT_BYTES];
 
 /* Result of a naive reader. */
 struct field {
-    const char *text; /* in `unquoted` */
+    const char *text; /* text of the field, in `unquoted` */
     size_t bytes;
-    size_t at; /* its start, including the quote */
+    size_t at; /* start of the field, including the quote */
     unsigned line, column;
 };
 
@@ -36,7 +36,7 @@ struct record {
     unsigned count, lines;
     size_t end;
     bool doubled;
-    bool whole; /* ends with a line end */
+    bool whole; /* the record ends with a line end */
     int fault;  /* 0, or the number of the faulty field, from 1 */
 };
 
@@ -443,7 +443,7 @@ static void decode_rows(const struct slc_csv_part *part, uint64_t (*rows)[5])
     }
 }
 
-/* The same, in parts of the text with random borders. */
+/* Reads the rows with the CSV reader, in parts of the text with random borders. */
 static void read_table(struct slc_csv_part *part,
                        const char *text,
                        size_t bytes,
@@ -569,7 +569,7 @@ static void test_tables(void)
         if (slc_csv_index_by(sets[s]) != NULL) {
             compare_tables(sets[s], turns, counts);
             CU_ASSERT_EQUAL(counts[0], 0);
-            /* Valid ones, faulty ones, and some whose rows are skipped. */
+            /* Enough of the texts are valid, enough are faulty, and in some, rows are skipped. */
             CU_ASSERT_TRUE(counts[1] > turns / 8 && counts[1] < turns * 7 / 8);
             CU_ASSERT_TRUE(counts[2] > 0);
         }

@@ -18,8 +18,8 @@ struct good_case {
     const char *text;
     enum slc_dialect dialect;
     unsigned order;
-    uint64_t dims[3]; /* 0: none declared */
-    int64_t nnz;      /* -1: none declared */
+    uint64_t dims[3]; /* declared mode sizes; 0: none */
+    int64_t nnz;      /* declared number of nonzeros; -1: none */
     int index_base;
     bool ambiguous;
     bool has_values;

@@ -260,7 +260,7 @@ static void test_round_trip(void)
 
             options.threads = threads;
             options.index_base = 1;
-            /* Once with buffers that are too small for a tile's text. */
+            /* One run has buffers that are too small for the text of a tile. */
             options.memory_bytes = threads == 2 ? slc_memory_resident() + (8 << 20) : 0;
             SLC_ASSERT_OK(slc_export_tns(&options, &report, &err), &err);
             CU_ASSERT_EQUAL(report.nnz, tensor.nnz);
@@ -323,7 +323,7 @@ static void test_refusals_and_faults(void)
                 SLC_ASSERT_OK(status, &err);
                 break;
             }
-            if (status == SLC_OK) { /* the file is opened again when it is read */
+            if (status == SLC_OK) { /* harmless: the file is opened again when it is read */
                 struct text text = load(text_path());
 
                 CU_ASSERT(kinds[i] == SLC_FAULTY_OPEN || kinds[i] == SLC_FAULTY_READ ||
@@ -374,7 +374,7 @@ static void test_named_pipe(void)
                   &err);
     remove(text_path());
     CU_ASSERT_EQUAL_FATAL(mkfifo(text_path(), 0600), 0);
-    /* Open for both, so that neither end waits for the other. */
+    /* Open the pipe for reading and writing, so that neither end waits for the other. */
     fd = open(text_path(), O_RDWR);
     CU_ASSERT_FATAL(fd >= 0);
     for (overwrite = 0; overwrite <= 1; overwrite++) {

@@ -29,7 +29,7 @@ static void test_distinct_is_exact_while_small(void)
     CU_ASSERT_EQUAL(distinct.halvings, 0);
 }
 
-/* Only small numbers are kept to the end: they reach the limit. */
+/* Small numbers are kept through all halvings, until their count reaches the limit. */
 static void test_distinct_of_small_numbers(void)
 {
     static uint64_t slots[SLC_DISTINCT_SLOTS];
@@ -185,7 +185,7 @@ static void test_no_choice(void)
         uint32_t length;
         unsigned bits;
     } cases[] = {
-        {1, 4000, 4000, 0}, /* in the only mode a run is plain order */
+        {1, 4000, 4000, 0}, /* with only one mode, a run is plain order */
         {3, 0, 1, 0},
         {3, 1020, 4, 0},
         {3, 1024, 4, SLC_FIBER_BITS},
@@ -340,13 +340,13 @@ static uint64_t as_likely_each(uint64_t row)
     return slc_random_below(3, 1, row, 80000);
 }
 
-/* Runs of 600, which contain most pieces. */
+/* Returns numbers in runs of 600 rows; most pieces of the file are within a run. */
 static uint64_t in_long_runs(uint64_t row)
 {
     return row / 600;
 }
 
-/* Like words in a text: the k-th of a power law. */
+/* Returns numbers distributed like words in a text, by a power law. */
 static uint64_t as_words(uint64_t row)
 {
     return (uint64_t)pow(1 - slc_random_f64(3, 2, row), -1 / 0.7);
@@ -419,7 +419,7 @@ static void test_unseen(void)
     check_unseen(some_common, 0.25);
 }
 
-/* A whole file is no sample: the count is exact while it is small. */
+/* If the sample is the whole file, a small count is exact. */
 static void test_unseen_of_all(void)
 {
     struct slc_species species;

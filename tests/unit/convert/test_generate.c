@@ -102,7 +102,7 @@ static void test_zipf(void)
 
             chi += (counts[i] - want) * (counts[i] - want) / want;
         }
-        CU_ASSERT(chi < 40); /* 9 degrees of freedom: above 40 once in 130,000 */
+        CU_ASSERT(chi < 40); /* with 9 degrees of freedom, chi exceeds 40 once in 130,000 times */
     }
     {
         static const uint64_t lengths[] = {1, 2, UINT64_C(1) << 40, UINT64_C(1) << 62};
@@ -275,7 +275,7 @@ static void check_least_budget(struct slc_generate_options *options)
     SLC_ASSERT_FAILS(slc_generate(options, &report, &err), SLC_ERR_BUDGET, &err, words);
     number = strstr(err.message, words);
     CU_ASSERT_PTR_NOT_NULL_FATAL(number);
-    /* The process may have grown a little since it was measured. */
+    /* Allow 4 MiB more, because the process may have grown since it was measured. */
     options->memory_bytes = (strtoull(number + strlen(words), NULL, 10) + 4) << 20;
     slc_error_clear(&err);
     SLC_ASSERT_OK(slc_generate(options, &report, &err), &err);
@@ -297,7 +297,7 @@ static void test_extremes(void)
     SLC_ASSERT_OK(slc_generate(&options, &report, &err), &err);
     CU_ASSERT(report.dims_lost);
     for (m = 0; m < 16; m++) {
-        options.dims[m] = UINT64_C(1) << 8; /* exactly 2^128 places */
+        options.dims[m] = UINT64_C(1) << 8; /* the tensor has exactly 2^128 cells */
     }
     SLC_ASSERT_OK(slc_generate(&options, &report, &err), &err);
     options.output = in_folder("wide.slc");
@@ -356,7 +356,7 @@ static uint64_t fewest_rows(const uint64_t *dims, uint64_t nnz, unsigned ttm_mod
     return fewest;
 }
 
-/* Compared with every other box. */
+/* Compares the chosen box with every other box. */
 static void test_boxes(void)
 {
     uint64_t seed = slc_test_seed();
@@ -395,7 +395,7 @@ static void test_boxes(void)
 
 enum { BOUND_NNZ = 3000, BOUND_LENGTH = 3500 };
 
-/* Draws a bound of BOUND_NNZ nonzeros in one call. */
+/* Draws the BOUND_NNZ nonzeros of a best or worst case in one call. */
 static void draw_bound(const struct slc_generate_options *options, uint64_t (*columns)[BOUND_NNZ])
 {
     uint64_t *out[SLC_MAX_ORDER] = {columns[0], columns[1], columns[2]};

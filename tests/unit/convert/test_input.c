@@ -106,7 +106,7 @@ static void short_reads(void)
     free(text);
 }
 
-/* A piece boundary at every position around a line end, including CR LF. */
+/* Pieces end at every position around a line end, also within CR LF. */
 static void every_boundary(void)
 {
     size_t bytes = INPUT_PIECE + 64;
@@ -138,7 +138,7 @@ static void long_lines(void)
     input_write(text, bytes);
     SLC_ASSERT_FAILS(input_read_all(NULL, INPUT_PIECE, copy, bytes, &total, &err), SLC_ERR_INPUT,
                      &err, "line of more than 1048576 bytes");
-    /* The text before it is delivered, so that its faults come first. */
+    /* The text before the long line is delivered, so that its faults are reported first. */
     CU_ASSERT_EQUAL(total, 8);
     CU_ASSERT_EQUAL(err.line, 3);
     CU_ASSERT_EQUAL(err.column, (uint64_t)SLC_LINE_BYTES_MAX + 1);
@@ -241,7 +241,7 @@ static void text_lengths(void)
         input_write(packed, size);
         times = (double)length_after_some() / (double)bytes;
         CU_ASSERT(xz ? times == 1 : times > least && times < 1.4);
-        /* Two streams: the size in the last one is not the total. */
+        /* In a file of two streams, the size in the last stream is not the total. */
         memcpy(packed + size, packed, size);
         input_write(packed, 2 * size);
         times = (double)length_after_some() / (double)bytes;
@@ -315,7 +315,7 @@ static void samples(void)
         CU_ASSERT_PTR_NOT_NULL_FATAL(found);
         CU_ASSERT(found == text || found[-1] == '\n');
     }
-    /* The sequence is not affected. */
+    /* Reading in sequence is not affected. */
     SLC_ASSERT_OK(slc_input_next(input, piece, INPUT_PIECE, &got, &err), &err);
     CU_ASSERT_EQUAL(got, bytes);
     CU_ASSERT_EQUAL(memcmp(piece, text, bytes), 0);
@@ -383,7 +383,7 @@ static void continues_after_a_piece(void)
     }
     got = input_compress(0, text, bytes, packed, 2 * bytes + 65536);
     check_go_to(packed, got, text, bytes);
-    /* No piece of compressed text ends there. */
+    /* No piece of the compressed text ends at this position. */
     SLC_ASSERT_OK(slc_input_open(NULL, input_path, &input, &err), &err);
     SLC_ASSERT_OK(slc_input_go_to(input, 5, 0, piece, INPUT_PIECE, &there, &err), &err);
     CU_ASSERT_FALSE(there);

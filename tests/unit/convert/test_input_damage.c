@@ -25,7 +25,7 @@ static void truncated_streams(void)
         size_t packed_bytes = input_compress(f, text, bytes, packed, sizeof packed);
         unsigned accepted = 0;
 
-        /* From the magic number on: shorter files are treated as text. */
+        /* Cut after the magic number, because shorter files are treated as text. */
         for (size_t cut = 6; cut < packed_bytes; cut++) {
             struct slc_error err = SLC_ERROR_INIT;
             size_t total;
@@ -133,7 +133,7 @@ static void text_before_damage(void)
         end = input_compress(f, text, 2 * bytes, packed, 4 * bytes);
         if (strcmp(input_filters[f].name, "zstd") != 0 &&
             strcmp(input_filters[f].name, "lz4") != 0) {
-            /* A checksum after all text; libarchive's zstd has none, lz4's is below. */
+            /* Damage the checksum after the text; libarchive's zstd has none, lz4's is below. */
             packed[end - 1] ^= 0x55;
             CU_ASSERT_EQUAL(before_fault(packed, end, text, 2 * bytes, copy), 2 * bytes);
             packed[end - 1] ^= 0x55;
@@ -146,7 +146,7 @@ static void text_before_damage(void)
 
 #define TWO_LINES "1 2 3\n4 5 6\n"
 
-/* A stream of one stored block, and one without a block: both decoded in one call. */
+/* A stream of one stored block and a stream without blocks are each decoded in one call. */
 static void text_before_no_block(void)
 {
     static const struct {

@@ -29,7 +29,7 @@ static struct slc_fiber_run draw_run(uint64_t seed, uint64_t round, unsigned ord
                                         1 + (unsigned)slc_random_below(seed, 41, round, 20)};
 }
 
-/* Another run, larger modes and another base, or none of these changes. */
+/* The new layout has another run, larger modes and another base, or none of these changes. */
 static void test_recoding(void)
 {
     uint64_t seed = slc_test_seed();
@@ -128,7 +128,7 @@ static void test_frames(void)
         slc_key_frames_fit(&frames, frame, (uint64_t[]){1, 1}, (uint64_t[]){128, 64}, &other, NULL),
         NULL);
     CU_ASSERT_PTR_EQUAL(other, frame);
-    /* One bit more, and two spare bits; a later worker with the old frame gets the same new one. */
+    /* The new frame has one bit more and two spare bits; later workers get the same new frame. */
     for (unsigned i = 0; i < 2; i++) {
         SLC_ASSERT_OK(slc_key_frames_fit(&frames, frame, (uint64_t[]){1, 1}, (uint64_t[]){129, 64},
                                          &other, NULL),
@@ -136,7 +136,7 @@ static void test_frames(void)
         CU_ASSERT(other->number == 1 && other->layout.mode_bits[0] == 10);
         CU_ASSERT(other->layout.mode_bits[1] == 6);
     }
-    /* An index 0: indices are not 1-based. */
+    /* An index 0 shows that indices are not 1-based. */
     SLC_ASSERT_OK(
         slc_key_frames_fit(&frames, other, (uint64_t[]){1, 0}, (uint64_t[]){129, 64}, &other, NULL),
         NULL);

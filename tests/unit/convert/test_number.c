@@ -215,7 +215,7 @@ static void very_long_numbers(void)
     CU_ASSERT_PTR_EQUAL(end, text + length);
     CU_ASSERT_EQUAL(value, 3.0);
 
-    /* 2^53 + 1 is halfway; a digit far to the right decides. */
+    /* 2^53 + 1 is halfway between two doubles; a digit far to the right decides the rounding. */
     length = (size_t)sprintf(text, "9007199254740993.");
     memset(text + length, '0', 5000);
     length += 5000;
@@ -231,7 +231,7 @@ static void where_numbers_end(void)
 {
     static const struct {
         const char *text;
-        int length; /* -1: no number */
+        int length; /* length of the number; -1: the text is no number */
     } cases[] = {
         {"", -1},    {"e5", -1},   {".", -1},        {"-", -1},    {"+", -1},      {"+-1", -1},
         {".e1", -1}, {"nan", -1},  {"inf", -1},      {"-inf", -1}, {"abc", -1},    {" 1", -1},

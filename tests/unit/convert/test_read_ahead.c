@@ -17,7 +17,7 @@ enum { CHAINS = 4, CHUNKS = 60, ROWS_MAX = 900, BUFFER_BYTES = 32768, LARGE_ROWS
 struct made {
     struct slc_spill *spill;
     struct slc_chain chains[CHAINS];
-    uint8_t *memory; /* of 8 buffers */
+    uint8_t *memory; /* memory of 8 buffers */
     uint8_t *data;   /* buffer for one more chunk */
 };
 
@@ -211,7 +211,7 @@ static void test_overtaking(void)
     unmake(&made);
 }
 
-/* A chain abandoned after any of its chunks: its buffers are available for the next one. */
+/* If a chain is abandoned after any chunk, its buffers are available for the next chain. */
 static void test_given_up(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -232,7 +232,7 @@ static void test_given_up(void)
         }
         slc_read_ahead_end(ahead, request);
     }
-    /* Until the thread reaches it first. */
+    /* Read the chain until the thread fetches a chunk before the caller does. */
     left = CHUNKS;
     for (unsigned tries = 0; tries < 10000 && left == CHUNKS; tries++) {
         struct slc_read_request *request = slc_read_ahead_request(ahead, made.chains[1].last);

@@ -58,7 +58,7 @@ static void test_numbers(void)
 {
     enum { LENGTH = 5000 };
     static uint32_t counts[LENGTH];
-    /* Around the size of the table, and counts that did not fit. */
+    /* Bounds of the counts: around the size of the table, and beyond it. */
     static const uint32_t bounds[] = {2, 5, 65535, 65537, 70000, UINT32_MAX};
 
     check_numbers((const uint32_t[]){3, 3}, 2, true);
@@ -272,7 +272,7 @@ static void test_heavy_mode(void)
     input_create(&input, 3, dims, 60000, 0, UNIFORM, 3);
     scatter_skewed(&input, 4, 5);
     for (uint64_t i = 0; i < input.count; i++) {
-        input.coords[1][i] = slc_random_below(9, 1, i, dims[1]); /* flat: nothing to gain */
+        input.coords[1][i] = slc_random_below(9, 1, i, dims[1]); /* uniform: nothing to gain */
     }
     CU_ASSERT_EQUAL(compare_builds(&input, build), 2);
     build.relabel = SLC_RELABEL_FREQUENCY;
@@ -437,7 +437,7 @@ static void test_failing_files(void)
             if (kinds[i] != SLC_FAULTY_UNLINK && kinds[i] != SLC_FAULTY_FOLDER) {
                 CU_ASSERT_FALSE(exists(path_in(test_folder(), "faulty.slc.part")));
             }
-            /* The next run removes them. */
+            /* The next run removes the leftovers. */
             slc_error_clear(&err);
             SLC_ASSERT_OK(run_build(&small, &build, path, true, &report, &err), &err);
             CU_ASSERT_FALSE(exists(path_in(test_folder(), "faulty.slc.part")));

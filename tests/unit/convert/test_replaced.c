@@ -326,7 +326,7 @@ static void second_run(void)
     write_run(2);
 }
 
-/* A run that has removed run.json, and then stops. */
+/* Changes the folder like a run that removes run.json and then stops. */
 static void unfinished_run(void)
 {
     char path[400];
@@ -457,7 +457,7 @@ static void test_runs(void)
     CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
 }
 
-/* A store that is altered or incomplete, and stays so, is an error as before. */
+/* A store that stays altered or incomplete is an error, also after attempts to read it again. */
 static void test_altered(void)
 {
     struct slc_error err = SLC_ERROR_INIT;

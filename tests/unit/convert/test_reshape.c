@@ -153,7 +153,7 @@ struct fixture {
     struct slc_made_tensor tensor;
 };
 
-enum { NAMED = 80 }; /* the first indices of mode 1, of 90 */
+enum { NAMED = 80 }; /* number of named indices: the first of the 90 indices of mode 1 */
 
 /* Names and titles next to the store. */
 static void add_names(const struct fixture *f)
@@ -439,7 +439,7 @@ static void test_faults(void)
             }
             CU_ASSERT(status == SLC_OK || status == SLC_ERR_IO || status == SLC_ERR_NOSPACE);
             if (status != SLC_OK && stat(f.output, &there) == 0) {
-                /* It was already renamed when the last operation failed. */
+                /* The store already had its final name when the last operation failed. */
                 CU_ASSERT(kinds[kind].kind == SLC_FAULTY_SYNC);
             }
             slc_faulty_fail(&f.faulty, kinds[kind].kind, 0, 0);

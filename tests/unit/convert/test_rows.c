@@ -192,7 +192,7 @@ static void long_lines(void)
     size_t position = 0;
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(text);
-    /* Of the maximum length: a comment, a row with blanks, a number with zeros. */
+    /* Lines of the maximum length: a comment, a row with blanks, a number with zeros. */
     memset(text, ' ', length);
     text[0] = '#';
     text[SLC_LINE_BYTES_MAX - 1] = '\n';
@@ -208,7 +208,7 @@ static void long_lines(void)
     position = 0;
     SLC_ASSERT_OK(parse(&header, text, SLC_LINE_BYTES_MAX, &position, &rows, &err), &err);
     CU_ASSERT_EQUAL(coords[0][1], 7);
-    /* One byte longer. */
+    /* Lines that are one byte longer. */
     for (int comment = 0; comment < 2; comment++) {
         memset(text, comment ? '#' : '0', length);
         memcpy(text + SLC_LINE_BYTES_MAX - 3, "7 2\n", 4);

@@ -24,7 +24,7 @@ struct shape {
     uint64_t nnz;
 };
 
-/* A partition has at least 8 Ki nonzeros. */
+/* A partition has at least 8,192 nonzeros. */
 static const struct shape shapes[] = {
     {"one nonzero", 2, {5, 6}, 1},
     {"no nonzeros", 3, {5, 6, 7}, 0},
@@ -38,7 +38,7 @@ static const struct shape shapes[] = {
 };
 
 struct fixture {
-    enum slc_layout_kind layout; /* to be built */
+    enum slc_layout_kind layout; /* kind of the layout to build */
     uint64_t block_bytes;
     struct slc_made_tensor tensor;
     struct slc_faulty faulty;
@@ -143,7 +143,7 @@ static void write_expected(struct fixture *f, unsigned mode)
                       &err);
         return;
     }
-    /* With the fiber run, too. */
+    /* With the fiber run of the store. */
     options.path = f->expected;
     SLC_ASSERT_OK(slc_sorted_build(&options, &report, &err), &err);
     if (f->tensor.dims[mode] > 65536) {
@@ -233,11 +233,11 @@ static void test_budget(void)
 
 /* Several scans in the smallest memory, with split and whole rows. */
 static const struct shape large = {"", 3, {40, 7, 3000}, 150000};
-/* The same with several consecutive blocks of whole fibers. */
+/* A tensor with several consecutive blocks of whole fibers. */
 static const struct shape large_fibers = {"", 3, {40, 7, 30000}, 330000};
 
 static struct {
-    int raised; /* the stop flag */
+    int raised; /* stop flag that is set */
     atomic_int calls_left;
 } interruption;
 
@@ -277,7 +277,7 @@ static void stop_everywhere(enum slc_layout_kind layout)
             SLC_ASSERT_OK(status, &err);
             break;
         }
-        if (status == SLC_OK) { /* too late to stop */
+        if (status == SLC_OK) { /* the stop came after the end */
             CU_ASSERT(same_files(f.expected, f.built));
             CU_ASSERT_EQUAL(unlink(f.built), 0);
             continue;
@@ -318,7 +318,7 @@ static void fail_everywhere(enum slc_layout_kind layout)
     f.layout = layout;
     f.block_bytes = layout == SLC_LAYOUT_FIBER ? 20000 : 0;
     write_expected(&f, 0);
-    /* Opening, syncing and truncating are the same for both. */
+    /* Fiber layouts open, sync and truncate like sorted layouts: two kinds suffice. */
     for (size_t i = 0; i < (layout == SLC_LAYOUT_SORTED ? SLC_COUNT(kinds) : 2); i++) {
         bool fired = true;
 

@@ -159,7 +159,7 @@ static void test_chunks_keep_every_bit(void)
 
 enum { BUCKETS = 5, PUSHED = 60000, WORKERS = 3 };
 
-/* Narrow keys start here, and wrap into the upper word. */
+/* First key, so that narrow keys wrap into the upper word. */
 static const uint64_t first_lo_of_all = UINT64_C(1) << 63;
 
 struct job {
@@ -429,7 +429,7 @@ static void test_no_thread(void)
         seen = slc_fault_seen(SLC_FAULT_THREAD) >= k;
         CU_ASSERT_EQUAL(status, seen ? SLC_ERR_SYSTEM : SLC_OK);
     }
-    CU_ASSERT(k > 2); /* the writer's own at least */
+    CU_ASSERT(k > 2); /* at least the threads of the writer itself failed */
     slc_fault_arm(SLC_FAULT_THREAD, 0);
 }
 

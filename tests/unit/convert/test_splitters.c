@@ -55,7 +55,7 @@ static void test_buckets(void)
                 rows[i * order + m] =
                     bits == 0 ? 0 : slc_random_u64(seed, 30 + m, round * 1000 + i) >> (64 - bits);
             }
-            /* Some outside the range of the sample, some equal to it. */
+            /* Some coordinates are outside the range of the sample, others equal sampled ones. */
             dims[m] = UINT64_C(1) << (bits + (round % 5 == 0));
             for (i = 0; i < SLC_KEY_BATCH; i++) {
                 coords[i][m] = i < count
@@ -153,7 +153,7 @@ static void test_even_buckets(void)
     free(rows);
 }
 
-/* Splitters and their keys, with the k-th allocation failing. */
+/* Computes splitters and their keys while the k-th allocation fails. */
 static enum slc_status choose_with_keys(void)
 {
     uint64_t rows[] = {1, 2, 3, 4, 5, 6};

@@ -18,7 +18,7 @@ void random_matrix(struct slc_matrix *matrix,
                    enum slc_value_type type,
                    uint64_t rows,
                    uint32_t cols);
-/* Zeros, with the shape and type of another matrix. */
+/* Creates a matrix of zeros with the shape and type of another matrix. */
 void empty_matrix(struct slc_matrix *matrix, const struct slc_matrix *like);
 
 /* Tolerance of single operations, relative to the scale of the result. */
@@ -26,9 +26,9 @@ double tolerance(enum slc_value_type type);
 /* Largest |got - want| over the scale of the largest |want|. */
 double relative_error(const double *got, const double *want, uint64_t count);
 
-/* V = B^T B + I / 2 for random B. */
+/* Sets gram to B^T B + I / 2 for a random B. */
 void regular_gram(uint32_t rank, double *gram);
-/* V = Q^T diag(1 .. 10^-digits) Q with Q a product of rotations. */
+/* Sets v to Q^T diag(1 .. 10^-digits) Q, where Q is a product of rotations. */
 void conditioned_gram(uint32_t rank, double digits, double *v);
 /* The largest residual |X E^-1 V - M D| of a row over ||X E^-1|| ||V|| (1-norms), in extended
  * precision. */
@@ -37,7 +37,7 @@ double backward_error(const double *v,
                       const double *right,
                       const struct slc_matrix *m,
                       const struct slc_matrix *x);
-/* An array of ones; free it. */
+/* Returns an array of ones; release it with free. */
 double *ones(uint32_t count);
 
 /* The arrays of the sums of an update; release with update_sums_free. */

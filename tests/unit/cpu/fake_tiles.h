@@ -23,7 +23,7 @@ struct fake_tensor {
     double *values;
     uint32_t tile_nnz;  /* nonzeros per tile */
     uint32_t chunk_nnz; /* nonzeros served at a time */
-    bool in_runs;       /* also served as fiber runs of mode `run_mode` */
+    bool in_runs;       /* tiles are also served as fiber runs of mode `run_mode` */
     unsigned run_mode;
     /* The tiles of a sorted tensor, and the end of the last one. NULL: not sorted, tiles have
      * equal size. */

@@ -13,9 +13,9 @@ struct pass {
     struct slc_backend *backend;
     const struct fake_tensor *tensor;
     enum slc_value_type type;
-    bool every_worker; /* processes every tile */
+    bool every_worker; /* every worker processes every tile */
     bool by_partition, backwards;
-    uint64_t first, end; /* tiles, or partitions */
+    uint64_t first, end; /* range of tiles or partitions of the pass */
     atomic_uint_fast64_t next;
     atomic_bool failed;
     struct slc_error fault;

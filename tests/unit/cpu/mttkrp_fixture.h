@@ -70,8 +70,8 @@ enum slc_status run_pass(struct slc_backend *backend,
                          const struct slc_mttkrp_job *job,
                          struct slc_error *err) SLC_NODISCARD;
 
-/* Only the tiles [first, end), or the tiles of these partitions, of a job that has begun. Errors:
- * the first error of a tile; the job is then aborted. */
+/* Processes the tiles [first, end), or the tiles of these partitions, of a job that has begun.
+ * Errors: the first error of a tile; the job is then aborted. */
 enum slc_status run_part(struct slc_backend *backend,
                          struct problem *problem,
                          const struct slc_mttkrp_job *job,

@@ -15,14 +15,14 @@ enum slc_status replica_fill(struct slc_backend *backend,
                              unsigned workers,
                              struct slc_error *err) SLC_NODISCARD;
 
-/* The same to the end, when the replicas are complete. */
+/* Does the same as replica_fill and completes the replicas. */
 enum slc_status replica_load(struct slc_backend *backend,
                              const struct fake_tensor *tensor,
                              enum slc_value_type type,
                              unsigned workers,
                              struct slc_error *err) SLC_NODISCARD;
 
-/* The same for a problem, with factors for trials of forms. */
+/* Does the same as replica_load for a problem, and provides factors for trials of forms. */
 enum slc_status replica_load_tried(struct slc_backend *backend,
                                    const struct problem *problem,
                                    unsigned workers,

@@ -39,7 +39,7 @@ static void assigns_as_all_permutations_do(void)
         double sum = 0.0;
 
         for (uint32_t k = 0; k < size * size; k++) {
-            /* Every other problem has ties. */
+            /* In every other problem, some gains are equal. */
             const double number = slc_random_f64(slc_test_seed(), problem, k);
 
             gains[k] = problem % 2 == 0 ? number : floor(4.0 * number);
@@ -55,7 +55,7 @@ static void assigns_as_all_permutations_do(void)
     }
 }
 
-/* A greedy choice loses: 9 + 0 instead of 8 + 8. */
+/* A greedy assignment would gain only 9 + 0 instead of 8 + 8. */
 static void is_not_greedy(void)
 {
     const double gains[4] = {9, 8, 8, 0};
@@ -149,10 +149,10 @@ static void the_same_but_for_order_and_signs_is_one(void)
     /* The sign of a weight does not count either. */
     moved.lambda[1] = -moved.lambda[1];
     CU_ASSERT_DOUBLE_EQUAL(score(&model, &moved, NULL), 1.0, 1e-14);
-    /* Half the weight of a component halves its contribution. */
+    /* If the weight of a component halves, so does its contribution. */
     moved.lambda[0] *= 2.0;
     CU_ASSERT_DOUBLE_EQUAL(score(&model, &moved, NULL), 1.0 - 0.5 / RANK, 1e-14);
-    /* Zeros match nothing. */
+    /* A component of zeros matches no component. */
     for (uint64_t i = 0; i < rows[1]; i++) {
         slc_matrix_row_f64(&moved.factors[1], i)[0] = 0.0;
     }
@@ -175,7 +175,7 @@ static void others_are_less_alike_either_way_round(void)
     model_destroy(&other);
 }
 
-/* Orthogonal columns in a single mode suffice. */
+/* Columns that are orthogonal in one mode suffice for a score of 0. */
 static void orthogonal_components_score_zero(void)
 {
     struct model model, other;
@@ -218,7 +218,7 @@ static void norms_of_any_size_do_not_matter(void)
         for (uint32_t r = 0; r < RANK; r++) {
             model.lambda[r] *= sizes[k][0] * sizes[k][1];
         }
-        /* The double weight of a component halves its contribution. */
+        /* If the weight of a component doubles, its contribution halves. */
         moved.lambda[0] *= t % 2 == 0 ? 1.0 : 2.0;
         CU_ASSERT_DOUBLE_EQUAL(score(&model, &moved, NULL), t % 2 == 0 ? 1.0 : 1.0 - 0.5 / RANK,
                                1e-14);

@@ -36,7 +36,7 @@ enum { THREADS_ALONE = 1 };
 enum { THREADS_ALONE = 2 };
 #endif
 
-/* First, while the threads started by BLAS still exist; creating scratch restarts none. */
+/* The first test, because the threads of BLAS still exist; creating scratch restarts none. */
 static void test_alone(void)
 {
     const struct timespec moment = {0, 1000000};
@@ -59,7 +59,7 @@ static void test_gram(void)
     static const uint32_t ranks[] = {1, 3, 16, 33, 128, 130, 300};
 
     for (size_t i = 0; i < SLC_COUNT(rows); i++) {
-        /* The reference dominates the time; the largest products are irrelevant for threads. */
+        /* Omit the largest products under ThreadSanitizer: the reference takes most of the time. */
         for (size_t j = 0; j < (slc_test_threads_only() ? 5 : SLC_COUNT(ranks)); j++) {
             if (slc_test_quick() && ranks[j] > 100 && (i + j) % 3 != 0) {
                 continue;
@@ -186,7 +186,7 @@ static void test_extreme_norms(void)
     }
     SLC_ASSERT_OK(slc_dense_column_norms(dense, &a, norms, signs, opposites, &err), &err);
     for (uint32_t r = 0; r < SLC_COUNT(scales); r++) {
-        /* 1e-320 itself has three digits. */
+        /* 1e-320 is denormal and has only three digits. */
         CU_ASSERT_DOUBLE_EQUAL(norms[r] / scales[r], 5.0, r == 0 ? 1e-2 : 1e-14);
         CU_ASSERT_EQUAL(signs[r], -1.0);
         CU_ASSERT_DOUBLE_EQUAL(opposites[r], 0.75, r == 0 ? 1e-3 : 1e-14);

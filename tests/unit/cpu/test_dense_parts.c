@@ -18,8 +18,8 @@ struct parts {
     const struct slc_matrix *m;
     struct slc_matrix *x;
     uint64_t count;
-    uint64_t *begin; /* count + 1 */
-    double *columns; /* of every part */
+    uint64_t *begin; /* count + 1 elements: first row of each part, then the number of rows */
+    double *columns; /* column results of every part */
     enum slc_status status[WORKERS];
 };
 
@@ -29,7 +29,7 @@ static void update_parts(void *context, unsigned worker, unsigned workers)
     const uint64_t elements = slc_dense_columns_elements(parts->x->cols);
 
     for (uint64_t i = 0; i < parts->count; i++) {
-        const uint64_t part = parts->count - 1 - i; /* order does not matter */
+        const uint64_t part = parts->count - 1 - i; /* the order does not matter */
 
         if (part % workers == worker && parts->status[worker] == SLC_OK) {
             parts->status[worker] = slc_dense_update_part(

@@ -145,7 +145,7 @@ static void check_update(enum slc_value_type type, uint64_t rows, uint32_t rank)
     problem_destroy(&problem);
 }
 
-/* Ranks that fill vectors, tiles and blocks differently, and around the switch to BLAS. */
+/* Ranks that fill vectors, tiles and blocks differently, and ranks around the switch to BLAS. */
 static void test_ranks(void)
 {
     static const uint32_t ranks[] = {1,  2,  3,  4,  5,  7,  8,  9,  12, 15, 16,
@@ -157,7 +157,7 @@ static void test_ranks(void)
     }
 }
 
-/* Blocks, panels and groups with every remainder; no rows. */
+/* Numbers of rows with every remainder of blocks, panels and groups; no rows. */
 static void test_rows(void)
 {
     static const uint64_t rows[] = {0, 1, 31, 32, 33, 64, 511, 512, 513, 1024, 1025, 2100};
@@ -195,7 +195,7 @@ static void test_scales(void)
     CU_ASSERT(slc_cpu_force_instruction_set(NULL));
 }
 
-/* As accurate as LAPACK's dposv on the same system, to the limit of singularity. */
+/* Solutions are as accurate as those of LAPACK's dposv, up to the limit of singularity. */
 static void test_conditions(void)
 {
     static const uint32_t ranks[] = {6, 16, 33, 64};

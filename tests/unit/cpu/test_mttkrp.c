@@ -19,7 +19,7 @@ static void check_problem(struct slc_backend *backend, struct problem *problem, 
     static const enum slc_conflict conflicts[] = {SLC_CONFLICT_AUTO,    SLC_CONFLICT_DIRECT,
                                                   SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED,
                                                   SLC_CONFLICT_ORDERED, SLC_CONFLICT_COLUMNS};
-    static unsigned turn; /* of problems */
+    static unsigned turn; /* number of the problem */
 
     turn++;
     for (size_t s = 0; s < SLC_COUNT(sets); s++) {
@@ -36,7 +36,7 @@ static void check_problem(struct slc_backend *backend, struct problem *problem, 
                     continue;
                 }
                 if (slc_test_threads_only() && (turn + w + c) % 3 != 0) {
-                    continue; /* every strategy with every number of workers, over three problems */
+                    continue; /* three problems together test every combination */
                 }
                 problem_job(problem, workers[w], &job);
                 job.conflict = conflicts[c];
@@ -89,7 +89,7 @@ static void sweep(bool integers)
             uint64_t dims[SLC_MAX_ORDER];
             struct problem problem;
 
-            /* No runs, short, some, or long runs; of the output's mode and of others. */
+            /* No runs, or runs of several mean lengths, of the output's mode or another mode. */
             const struct runs runs = {(unsigned)slc_random_below(slc_test_seed(), 8, draw, order),
                                       (unsigned[]){0, 2, 5, 40}[draw % 4]};
 
@@ -98,7 +98,7 @@ static void sweep(bool integers)
             problem.tensor.tile_nnz = 150;
             problem.tensor.chunk_nnz = 64;
             for (unsigned m = 0; draw % 2 == 0 && m < order; m++) {
-                /* Rows without nonzeros, so that the kernels expect to miss the cache. */
+                /* Add rows without nonzeros, so that the kernels expect cache misses. */
                 problem.factors[m].rows += m == mode ? 0 : UINT64_C(1) << 32;
             }
             check_problem(backend, &problem, integers ? 0.0 : type == SLC_F32 ? 1e-5 : 1e-12);
@@ -209,7 +209,7 @@ static void check_same_bits(struct slc_backend *backend, struct problem *problem
             struct slc_mttkrp_job job;
 
             if (slc_test_threads_only() && w % 3 != 0) {
-                continue; /* one worker and the largest number */
+                continue; /* only one worker and the largest number of workers */
             }
             problem_job(problem, workers[w], &job);
             job.deterministic = true;
@@ -256,7 +256,7 @@ static void test_ordered_bits(void)
     backend->ops->destroy(backend);
 }
 
-/* The same over fiber runs, split where the decoder splits them: of any mode, short and long. */
+/* Checks bits over fiber runs of any mode, short and long, split where the decoder splits them. */
 static void check_run_bits(struct slc_backend *backend, uint32_t rank)
 {
     static const uint64_t dims[] = {130, 900, 7, 40};
@@ -349,7 +349,7 @@ static void test_four_billion_rows(void)
     }
     guarded_create(&problem.out, SLC_F32, 3, 1);
     SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
-    /* Offsets have 32 bits: a tile of nonzeros 0 and 1 would be too wide, so it is split. */
+    /* One nonzero per tile: nonzeros 0 and 1 are too far apart for offsets of 32 bits. */
     problem.tensor.tile_nnz = 1;
     for (int conflict = SLC_CONFLICT_PRIVATE; conflict <= SLC_CONFLICT_ORDERED; conflict++) {
         problem_job(&problem, 2, &job);

@@ -11,8 +11,8 @@ enum { TILES = 400, COPY_BYTES = 1 << 20 };
 /* Time per nonzero of tiles, by candidate, and the bytes of a private output that they touch. */
 struct costs {
     uint64_t private_ns, locked_ns;
-    uint64_t late_locked_ns; /* in the second half of the pass; 0: the same */
-    uint64_t copied_bytes;   /* of a tile added to a private output */
+    uint64_t late_locked_ns; /* locked_ns in the second half of the pass; 0: unchanged */
+    uint64_t copied_bytes;   /* further bytes of the private output that a tile touches */
     uint64_t outlier_every;  /* every N-th tile takes a hundred times as long */
 };
 
@@ -20,7 +20,7 @@ struct costs {
 struct outcome {
     unsigned timed[SLC_CONFLICT_REPLICA + 1]; /* tiles by strategy */
     unsigned others[SLC_CONFLICT_REPLICA + 1];
-    enum slc_conflict last; /* of the last tile */
+    enum slc_conflict last; /* strategy of the last tile */
 };
 
 static void
@@ -154,10 +154,10 @@ static void copies_are_paid_for(void)
 {
     struct costs costs = {.private_ns = 4, .locked_ns = 5};
 
-    costs.copied_bytes = COPY_BYTES / 100; /* at most a whole private output: negligible for 26 M
-                                            * nonzeros */
+    costs.copied_bytes = COPY_BYTES / 100; /* the cost is limited to a whole private output, which
+                                              is negligible for 26 M nonzeros */
     CU_ASSERT_EQUAL(winner_of(&costs, 2), SLC_CONFLICT_PRIVATE);
-    CU_ASSERT_EQUAL(winner_of(&costs, 1), SLC_CONFLICT_PRIVATE); /* the output itself */
+    CU_ASSERT_EQUAL(winner_of(&costs, 1), SLC_CONFLICT_PRIVATE); /* adds to the output */
 }
 
 /* The private outputs of the trial have 64 bytes per nonzero in all: 13 ns per nonzero, or the
@@ -165,12 +165,12 @@ static void copies_are_paid_for(void)
 static void adding_up_is_measured(void)
 {
     static const struct {
-        uint64_t add_ns; /* of pieces of 65536 bytes */
+        uint64_t add_ns; /* time to add up pieces of 65,536 bytes */
         unsigned pieces;
         enum slc_conflict winner;
     } cases[] = {
         {0, 0, SLC_CONFLICT_LOCKED},
-        {1, 15, SLC_CONFLICT_LOCKED}, /* too few for a decision */
+        {1, 15, SLC_CONFLICT_LOCKED}, /* 15 samples are too few for a decision */
         {1, 16, SLC_CONFLICT_PRIVATE},
         {1000, 100, SLC_CONFLICT_PRIVATE},
         {65536, 100, SLC_CONFLICT_LOCKED},
@@ -278,7 +278,7 @@ static void forecasts_measured_times(void)
         /* So many tiles that trying the presumably slow strategy costs little. */
         {2, 52599649, {4774840, 4774840, 56727}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED},
         {64, 900000000, {5000000, 3000000, 1000000}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED},
-        /* A large mode whose tiles have narrow windows: close. */
+        /* A large mode whose tiles have narrow windows: both strategies cost about the same. */
         {2, 27809031, {2487826, 58, 197}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED},
         {2, 2780903, {248782, 58, 197}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_AUTO},
         {8, 27809031, {2487826, 58, 197}, SLC_CONFLICT_LOCKED, SLC_CONFLICT_AUTO},
@@ -304,7 +304,7 @@ static void forecasts_measured_times(void)
     }
 }
 
-/* Columns instead of locks: if every worker has some, and not too many decode the same tiles. */
+/* COLUMNS replaces LOCKED if every worker has columns and few workers decode the same tiles. */
 static void columns_spare_memory(void)
 {
     static const uint64_t dims[3] = {3000000, 5000000, 1000000};

@@ -65,7 +65,7 @@ static void test_abort(void)
     CU_ASSERT_EQUAL(waiter.status, SLC_ERR_INTERRUPTED);
     SLC_ASSERT_FAILS(backend->ops->mttkrp_end(backend, &err), SLC_ERR_INTERRUPTED, &err, "stopped");
 
-    slc_error_clear(&err); /* and the backend can be used again */
+    slc_error_clear(&err); /* the backend can be used again */
     SLC_ASSERT_OK(run_pass(backend, &problem, &job, &err), &err);
     CU_ASSERT_EQUAL(count_wrong(&problem, 0.0), 0);
     problem_destroy(&problem);
@@ -197,7 +197,7 @@ static void test_scratch(void)
         job.rival = conflicts[c][1];
         bytes = backend->ops->mttkrp_scratch_bytes(&job, dims[0]);
         CU_ASSERT(bytes > 0 && bytes <= (UINT64_C(16) << 20));
-        job.output = NULL; /* as for a plan, before the type is known */
+        job.output = NULL; /* without an output, as in a plan that does not know its type */
         CU_ASSERT(backend->ops->mttkrp_scratch_bytes(&job, dims[0]) >= bytes);
         problem_job(&problem, 2, &job);
         job.conflict = conflicts[c][0];

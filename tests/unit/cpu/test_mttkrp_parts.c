@@ -48,7 +48,7 @@ static void run_kept(struct problem *problem, struct slc_mttkrp_job job, uint64_
     }
 }
 
-/* The same within one backend: the state is read, and the job continues. */
+/* Reads the state of a job after every part, and continues the same job. */
 static void run_watched(struct problem *problem, const struct slc_mttkrp_job *job, uint64_t part)
 {
     const uint64_t count =
@@ -72,7 +72,7 @@ static void run_watched(struct problem *problem, const struct slc_mttkrp_job *jo
     backend->ops->destroy(backend);
 }
 
-/* The bits of an uninterrupted job; Ownership: free. */
+/* Returns the output of an uninterrupted job; release with free. */
 static unsigned char *run_whole(struct problem *problem, const struct slc_mttkrp_job *job)
 {
     const struct slc_matrix *output = &problem->out.output;
@@ -114,7 +114,7 @@ static void check_way(size_t way, unsigned workers, enum slc_value_type type, bo
     problem_create(&problem, 3, dims, 900, 0, 9, type, integers);
     problem.tensor.tile_nnz = 50;
     if (ways[way].conflict == SLC_CONFLICT_ROWS) {
-        problem_partition(&problem, 60); /* rows span more than one */
+        problem_partition(&problem, 60); /* rows span several partitions */
     }
     problem_job(&problem, ways[way].conflict == SLC_CONFLICT_DIRECT ? 1 : workers, &job);
     job.conflict = ways[way].conflict;

@@ -15,7 +15,7 @@
 static const char *const sets[] = {"portable", "avx2", "avx512", "neon"};
 static const unsigned worker_counts[] = {1, 2, 5};
 
-/* The bits that a pass leaves in an output that held garbage before. */
+/* Makes a pass into an output that held garbage before. */
 static void run(struct slc_backend *backend, struct problem *problem, unsigned workers)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -159,8 +159,7 @@ static void test_complete_rows(void)
     backend->ops->destroy(backend);
 }
 
-/* Deterministic jobs, and those that request it by name, are the same; without partitions it is
- * unavailable. */
+/* Deterministic jobs and jobs that request ROWS use it; without partitions ROWS is unavailable. */
 static void test_choice(void)
 {
     const uint64_t dims[] = {30, 40, 50};
@@ -274,8 +273,7 @@ static void check_two_owners(enum slc_value_type type)
 
         CU_ASSERT_FALSE(owner->ops->mttkrp_split_take(backends[(p + 1) % 2], p, &row, sums));
         if (owner->ops->mttkrp_split_take(owner, p, &row, sums)) {
-            /* Rows begin in partitions of either device; here each is passed to the first
-             * device. */
+            /* Pass the sums of each row to the first device. */
             backends[0]->ops->mttkrp_split_add(backends[0], row, sums);
             CU_ASSERT_FALSE(owner->ops->mttkrp_split_take(owner, p, &row, sums));
             taken++;

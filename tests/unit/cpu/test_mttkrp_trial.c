@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* A clock that makes the tiles of one strategy slow. One worker: it is read before and after
- * each. */
+/* A clock that makes the tiles of one strategy slow. The only worker reads it before and after each
+ * tile. */
 static struct slc_cpu_backend *watched;
 static enum slc_conflict slow;
 static uint64_t now_ns;
@@ -20,7 +20,7 @@ static uint64_t made_up_clock(void)
     const uint64_t place = (trial->started - 1) / trial->place_tiles;
     const uint64_t turn = (trial->started - 1) % trial->place_tiles / SLC_TRIAL_TURN_TILES;
 
-    /* The candidates alternate in beginning, as described in mttkrp_trial.h. */
+    /* The candidates take turns in being first, as mttkrp_trial.h describes. */
     now_ns += trial->candidates[(turn + place) % 2] == slow ? 1000000 : 1000;
     return now_ns;
 }
@@ -126,7 +126,7 @@ static void the_clock_decides(void)
             CU_ASSERT_TRUE(backend->ops->mttkrp_tried(backend, &choice));
             CU_ASSERT_TRUE(choice.costs[0].measured_ns > 0 && choice.costs[1].measured_ns > 0);
             CU_ASSERT_NOT_EQUAL(choice.chosen, slow);
-            /* A job without a trial keeps nothing of the last one. */
+            /* A job without a trial keeps no measurements of the previous trial. */
             job.rival = SLC_CONFLICT_AUTO;
             SLC_ASSERT_OK(run_pass(backend, &problem, &job, &err), &err);
             CU_ASSERT_FALSE(backend->ops->mttkrp_tried(backend, &choice));

@@ -14,7 +14,7 @@ static void set_rows(struct slc_matrix *matrix, const double *values)
 
 static void test_mttkrp_order_3(void)
 {
-    /* x(0,0,1) = 2, x(1,1,0) = -3, x(0,1,1) = 4; one output row stays zero. */
+    /* The nonzeros x(0,0,1) = 2, x(1,1,0) = -3, x(0,1,1) = 4; one output row stays zero. */
     static const uint64_t i[] = {0, 1, 0};
     static const uint64_t j[] = {0, 1, 1};
     static const uint64_t k[] = {1, 0, 1};

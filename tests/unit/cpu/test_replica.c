@@ -76,7 +76,7 @@ static void test_large(void)
     static const uint64_t dims[] = {12, 30000, 700};
     struct problem problem;
 
-    if (slc_test_threads_only()) { /* the mode whose rows are in one range: four pieces of it */
+    if (slc_test_threads_only()) { /* the mode whose rows are in one range has four pieces */
         problem_create_runs(&problem, 3, dims, 100000, 0, 16, SLC_F64, true, (struct runs){1, 40});
         check_problem(&problem, 0);
         problem_destroy(&problem);
@@ -266,7 +266,7 @@ static void test_instruction_sets(void)
             const enum slc_value_type type = i % 2 == 0 ? SLC_F64 : SLC_F32;
 
             if (slc_test_quick() && (i + order) % 3 != 0) {
-                continue; /* every rank and mean length with some order */
+                continue; /* each rank and mean length is tested with some order */
             }
             if (slc_test_threads_only() && i % 4 != 0) {
                 continue;
@@ -311,7 +311,7 @@ static void test_heavy_rows(void)
     backend->ops->destroy(backend);
 }
 
-/* Tiles from several workers at a time, as a stream delivers them. */
+/* Several workers load tiles at the same time, as from a stream. */
 struct loading {
     struct slc_backend *backend;
     const struct fake_tensor *tensor;

@@ -69,7 +69,7 @@ check_faults(enum slc_fault_kind kind, enum slc_status refused, enum slc_value_t
     problem_destroy(&problem);
 }
 
-/* Number of allocations for making replicas, with or without trials of forms. */
+/* Returns the number of allocations for making replicas, with or without trials of forms. */
 static uint64_t allocations(struct slc_backend *backend, const struct problem *problem, bool tried)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -84,7 +84,7 @@ static uint64_t allocations(struct slc_backend *backend, const struct problem *p
     return seen;
 }
 
-/* The same during trials of forms, and with factors of another tensor. */
+/* Faults during trials of forms, and factors of another tensor. */
 static void test_trial_faults(void)
 {
     static const uint64_t dims[] = {40, 30, 50};
@@ -112,7 +112,7 @@ static void test_trial_faults(void)
         }
     }
     CU_ASSERT(done);
-    if (!slc_test_threads_only()) { /* two more builds; nothing about threads */
+    if (!slc_test_threads_only()) { /* omitted under ThreadSanitizer: it tests no threads */
         CU_ASSERT(allocations(backend, &problem, true) >=
                   allocations(backend, &problem, false) + 3);
     }

@@ -41,7 +41,7 @@ static void check_form(struct slc_backend *backend, struct problem *problem, uin
     (void)slc_cpu_force_instruction_set(NULL);
 }
 
-/* Fibers of the output's mode are their own form; otherwise it is among those that agree. */
+/* Checks every form: runs are fibers of the output's mode, or agree in the output's mode. */
 static void check_forms(struct problem *problem)
 {
     const uint32_t output = UINT32_C(1) << problem->mode;
@@ -149,7 +149,7 @@ static void test_description(void)
     CU_ASSERT(form.varying == 77 && form.nnz_per_run == 7.0 && form.tried == 7);
     problem_destroy(&problem);
 
-    /* Copies of nothing. */
+    /* Replicas of a tensor without nonzeros. */
     problem_create(&problem, 3, dims, 0, 0, 4, SLC_F64, true);
     SLC_ASSERT_OK(replica_load(backend, &problem.tensor, SLC_F64, 1, &err), &err);
     CU_ASSERT_TRUE(backend->ops->replica_form(backend, 2, &form));

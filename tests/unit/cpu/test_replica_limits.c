@@ -176,7 +176,7 @@ static void test_longest_mode(void)
     backend->ops->destroy(backend);
 }
 
-/* Last, because the thread pool keeps its threads. */
+/* Must be the last test, because the thread pool keeps its threads. */
 static void test_most_threads(void)
 {
     static const uint64_t dims[] = {30, 2000, 3};

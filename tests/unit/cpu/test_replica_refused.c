@@ -156,7 +156,7 @@ static void test_steps(void)
     fake_tile_create(&tile, &problem.tensor, SLC_F64);
     fake_tile_open(&tile, 0);
 
-    /* Nothing was begun. */
+    /* replica_begin was not called. */
     SLC_ASSERT_FAILS(backend->ops->replica_tile(backend, 0, &tile.view, &err), SLC_ERR_USAGE, &err,
                      "tile 0");
     slc_error_clear(&err);
@@ -177,7 +177,7 @@ static void test_steps(void)
                      "but 1500 were added");
     replica_check_dropped(backend);
 
-    /* After the end, and after a drop. */
+    /* Tiles after replica_end, and calls after a drop, are rejected. */
     slc_error_clear(&err);
     SLC_ASSERT_OK(replica_load(backend, &problem.tensor, SLC_F64, 2, &err), &err);
     fake_tile_open(&tile, 0);

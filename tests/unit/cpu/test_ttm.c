@@ -156,7 +156,7 @@ static void taken_destroy(struct taken *taken)
     }
 }
 
-/* All tiles through one output of this capacity. */
+/* Processes all tiles with one output of this capacity. */
 static void run_tiles(const struct problem *problem,
                       enum slc_ttm_form form,
                       uint64_t capacity,
@@ -187,7 +187,7 @@ static void run_tiles(const struct problem *problem,
     fake_tile_destroy(&tile);
 }
 
-/* Elements that differ from the oracle's, and fibers that the oracle does not have. */
+/* Returns the number of elements that differ from the oracle's, and of fibers it lacks. */
 static uint64_t
 count_wrong(const struct problem *problem, const struct taken *taken, double tolerance)
 {
@@ -271,7 +271,7 @@ static void check_problem(struct problem *problem, double tolerance)
     taken_destroy(&taken);
 }
 
-/* Mean run of 0: nonzeros in any order; otherwise fiber runs of the mode, served as runs or not. */
+/* Mean run 0: nonzeros in any order. Otherwise: fiber runs of the mode, served as runs or not. */
 struct shape {
     unsigned order;
     uint64_t dims[6];
@@ -420,7 +420,7 @@ static void test_refused(void)
     slc_matrix_destroy(&problem.matrix);
 }
 
-/* An impossibly large size is reported, not mapped. */
+/* An impossibly large size is reported as an error; nothing is mapped. */
 static void test_too_large(void)
 {
     struct slc_matrix matrix = {

@@ -20,7 +20,7 @@ extern "C" {
 /* Encoding of a tensor. */
 struct batch_shape {
     enum slc_codec codec;
-    struct slc_fiber_run run; /* of the keys; zero: plain ALTO order */
+    struct slc_fiber_run run; /* fiber run of the keys; zero: plain ALTO order */
     uint32_t tile_nnz;        /* 0: full tiles */
     uint64_t block_bytes;     /* target size, SLC_MIN_BLOCK_BYTES or more; 0: the writer's
                                * default */
@@ -29,7 +29,7 @@ struct batch_shape {
 struct batch_block {
     std::vector<uint8_t> bytes;
     std::vector<struct slc_encoded_tile> tiles;
-    struct slc_encoded_block described; /* borrows the two */
+    struct slc_encoded_block described; /* description of the block; borrows bytes and tiles */
     /* Each tile alone, as described by its view. */
     std::vector<struct slc_encoded_tile> lone_tiles;
     std::vector<struct slc_encoded_block> lone;
@@ -37,7 +37,7 @@ struct batch_block {
 };
 
 struct batch_fixture {
-    /* Of the host. */
+    /* Members in host memory. */
     struct slc_encoded_layout layout;
     uint64_t tile_bytes, tile_expanded_bytes; /* largest possible sizes of a single tile */
     std::vector<struct batch_block> blocks;
@@ -50,7 +50,7 @@ struct batch_fixture {
     struct slc_gpu_batch batch;
     std::vector<void *> memory;
     cudaStream_t stream;
-    std::vector<uint8_t> staging; /* of the host, registered unless it is empty */
+    std::vector<uint8_t> staging; /* registered memory of the host, or empty */
 };
 
 /* Draws a tensor (slc_made_tensor_create), and encodes and describes its blocks. */
@@ -61,7 +61,7 @@ void batch_encode(struct batch_fixture *fixture,
                   enum slc_made_values values,
                   uint64_t seed,
                   const struct batch_shape *shape);
-/* The same for a given tensor. */
+/* Does the same as batch_encode for a given tensor. */
 void batch_encode_tensor(struct batch_fixture *fixture,
                          const struct slc_made_tensor *tensor,
                          const struct batch_shape *shape);

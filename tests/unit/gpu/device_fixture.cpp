@@ -99,7 +99,7 @@ struct slc_device_problem device_problem_of(const device_tensor &tensor, const d
     problem.layout_count = 1;
     problem.layouts = &tensor.encoded.layout;
     problem.streams = how.streams;
-    /* One block: its exact size. */
+    /* With one block per slot, a slot has the exact size of a block. */
     problem.slot_bytes = aligned(bytes) * (how.slot_blocks - 1) + bytes;
     problem.expanded_bytes = aligned(expanded) * (how.slot_blocks - 1) + expanded;
     problem.slot_tiles = tiles * how.slot_blocks;

@@ -18,7 +18,7 @@ extern "C" {
 
 /* Its destructor checks that nothing of its devices is left. */
 struct device_emulation {
-    unsigned devices; /* existing devices: on a real machine possibly fewer than requested */
+    unsigned devices; /* number of devices; on a real machine possibly fewer than requested */
 
     explicit device_emulation(unsigned seed, int wanted = 1);
     ~device_emulation();
@@ -29,7 +29,7 @@ struct device_emulation {
 struct device_tensor {
     struct batch_fixture encoded;
     std::vector<uint64_t> dims;
-    double magnitude; /* struct slc_device_job */
+    double magnitude; /* magnitude of struct slc_device_job */
 
     device_tensor(enum slc_codec codec,
                   enum slc_made_values values,
@@ -54,7 +54,7 @@ struct device_case {
     uint32_t rank;
     enum slc_value_type precision;
     bool deterministic;
-    unsigned seed; /* of the order of blocks */
+    unsigned seed; /* seed of the order of blocks */
     uint32_t unit_most = 0;
     bool adds_host = false;
     uint64_t transcoded_bytes = 0;
@@ -79,8 +79,8 @@ struct device_run {
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_device *device = nullptr;
     std::vector<device_factor *> factors;
-    std::vector<uint32_t> keep; /* of each block, SLC_NOT_RESIDENT at first */
-    bool keeping = true;        /* blocks may stay */
+    std::vector<uint32_t> keep; /* number of each resident block; at first SLC_NOT_RESIDENT */
+    bool keeping = true;        /* blocks may become resident */
     bool flushing = true;       /* the device is flushed occasionally */
     bool ready = false;         /* open has succeeded */
 
@@ -90,13 +90,13 @@ struct device_run {
 
     /* Creates, opens and registers, and writes the factors. */
     enum slc_status open(unsigned ordinal = 0, uint64_t memory_bytes = 0);
-    /* From mttkrp_begin to mttkrp_end, which is always called: with every `step`-th block. */
+    /* Makes a job with every `step`-th block. mttkrp_end is always called. */
     enum slc_status mttkrp(unsigned mode, size_t first = 0, size_t step = 1);
-    /* Between the two: processes block b once, by a copy or from its resident place. */
+    /* Within a job, processes block b once: copied or resident. */
     enum slc_status take(size_t b);
     /* The output of the last job, contiguous. */
     enum slc_status output(unsigned mode, std::vector<double> *rows);
-    /* The oracle's. */
+    /* Returns the oracle's output. */
     std::vector<double> expected(unsigned mode) const;
     struct slc_device_stats stats(void) const;
 

@@ -22,7 +22,7 @@ extern "C" {
 /* A list on the host. */
 struct host_list {
     std::vector<uint64_t> dims;
-    std::vector<uint32_t> coords; /* side by side */
+    std::vector<uint32_t> coords; /* coordinate of nonzero i in mode m at i * order + m */
     std::vector<double> values;
 
     unsigned order(void) const
@@ -42,7 +42,7 @@ host_list random_list(const std::vector<uint64_t> &dims, uint64_t nnz, uint64_t 
 /* Sorts by the fibers of a mode, that is, by the coordinates of the other modes, mode 0 first. */
 void sort_fibers(host_list *list, unsigned mode);
 
-/* The same for the oracle. */
+/* The same list as the oracle reads it. */
 struct oracle_list {
     std::vector<uint64_t> coords[SLC_MAX_ORDER];
     slc_coo_view view;

@@ -10,7 +10,7 @@ struct mttkrp_problem {
     struct batch_fixture batch;
     unsigned mode;
     uint32_t rank;
-    enum slc_value_type precision; /* may be changed at any time */
+    enum slc_value_type precision; /* type of the factors; a test may change it at any time */
     bool integers = false;
     std::vector<double> factor[SLC_MAX_ORDER]; /* rows of `rank`, each number exactly a float */
     /* Rows of `rank`, by the oracle. The magnitudes are computed when they are first needed. */
@@ -27,7 +27,7 @@ struct mttkrp_way {
     unsigned streams;
     unsigned seed;
     bool natural;      /* the columns of the output are not reordered */
-    bool expand_there; /* the device expands LZ4 sections, which may be invalid, not the host */
+    bool expand_there; /* the device, not the host, expands LZ4 sections; they may be invalid */
     bool transcoded;   /* tiles are transcoded first */
     struct slc_gpu_machine machine;
 };

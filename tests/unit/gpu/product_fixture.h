@@ -34,12 +34,12 @@ struct product_sums {
     }
 };
 
-/* Borrows the tensor. */
+/* A device and operands for the tiles of a tensor, which is borrowed. */
 struct product_run {
     const struct batch_fixture &tensor;
     product_case how;
     struct slc_error err = SLC_ERROR_INIT;
-    struct slc_device *device = nullptr;                  /* the run's own */
+    struct slc_device *device = nullptr;                  /* device, owned by the run */
     std::vector<std::unique_ptr<device_factor>> matrices; /* one per mode, used or not */
     struct slc_device_product product = {};
 

@@ -55,7 +55,7 @@ struct host_view {
 
 static const slc_gpu_machine machine = {6, 160 << 10, 90};
 
-/* Runs twice into one output, which accumulates. */
+/* Adds two runs to one output. */
 static std::vector<double>
 computed(const problem &p, enum slc_gpu_kernel kernel, unsigned mode, unsigned seed)
 {
@@ -221,7 +221,7 @@ static void test_refused(void)
                         cudaErrorInvalidValue);
     }
     SLC_MUST(slc_gpu_forms_prepare(&forms, SLC_GPU_AMPED, &job));
-    job.mode = 1; /* AMPED's copy is of mode 0 */
+    job.mode = 1; /* the copy that AMPED has is for mode 0 */
     CU_ASSERT_EQUAL(slc_gpu_baseline_run(SLC_GPU_AMPED, &forms, &job), cudaErrorInvalidValue);
     job.mode = 0;
     job.order = 3;

@@ -23,9 +23,9 @@ struct run {
     struct slc_plan plan;
     struct slc_stream *stream;
     struct slc_device *device;
-    struct slc_backend *backend; /* if it shares the work with the CPU */
+    struct slc_backend *backend; /* backend of the CPU if it shares the work, or NULL */
     bool open;
-    uint64_t factor_bytes_seen; /* copied to the host by the end of an iteration */
+    uint64_t factor_bytes_seen; /* bytes of factors copied to the host by the end of an iteration */
 };
 
 static struct fixture_tensor tensor;
@@ -137,7 +137,7 @@ static struct slc_plan_request request_of(unsigned streams)
     return request;
 }
 
-/* Result of the CPU alone. */
+/* Computes the result of the CPU alone. */
 static void run_cpu(const struct slc_plan_request *request, struct slc_cp_result *result)
 {
     struct slc_cp_options options = fixture_options(RANK, ITERATIONS);
@@ -243,7 +243,7 @@ static void test_fit(void)
     }
 }
 
-/* Distance of factors from the CPU's, relative in norm. */
+/* Returns the distance of two factors, relative in norm. */
 static double apart(const struct slc_matrix *a, const struct slc_matrix *b)
 {
     double difference = 0, norm = 0;

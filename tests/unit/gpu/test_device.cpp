@@ -95,8 +95,8 @@ static void deterministic(void)
         assert_ok(&run, run.mttkrp(2));
         assert_ok(&run, run.mttkrp(1));
         assert_ok(&run, run.output(1, &rows));
-        /* Of the last job only; the magnitude is the root of squares times the root of their
-         * number. */
+        /* squares belongs to the last job; the magnitude is sqrt(squares) times sqrt(number of
+         * values). */
         CU_ASSERT(fabs(run.stats().squares * (double)tensor.encoded.values.size() /
                            (tensor.magnitude * tensor.magnitude) -
                        1) < 1e-11);
@@ -213,8 +213,8 @@ static void resident_launches(void)
     }
 }
 
-/* Streams run in any order, so that kernels overlap with each other and with copies: no time
- * exceeds the pass, and neither copies nor kernels exceed their union. */
+/* Kernels overlap with each other and with copies, because streams run in any order: no time
+ * exceeds the pass, and the times of copies and of kernels do not exceed their union. */
 static void times(void)
 {
     const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_COUNTS, 2000, 90);

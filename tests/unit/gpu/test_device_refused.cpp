@@ -259,7 +259,7 @@ static void refused_blocks(void)
         [&](struct slc_encoded_block *b) { b->bytes = problem.slot_bytes + 1; },
         [&](struct slc_encoded_block *b) { b->expanded_bytes = problem.expanded_bytes + 1; },
         [&](struct slc_encoded_block *b) { b->tile_count = problem.slot_tiles + 1; },
-        [&](struct slc_encoded_block *) {}, /* its own memory is not registered */
+        [&](struct slc_encoded_block *) {}, /* a block in memory that is not registered */
     };
     std::vector<double> rows;
 
@@ -405,7 +405,7 @@ static enum slc_status everything(device_run *run, std::vector<double> *rows)
     return status;
 }
 
-/* Up to the order of sums. */
+/* Returns whether sums are equal up to rounding. */
 static bool near(const std::vector<double> &a, const std::vector<double> &b)
 {
     double largest = 0, apart = 0;
@@ -430,7 +430,7 @@ static void check_after(device_run *run)
     }
     SLC_ASSERT_OK(status, &run->err);
     SLC_ASSERT_OK(run->output(0, &rows), &run->err);
-    /* The factor of mode 1 may have been updated, or not. */
+    /* The failed call may or may not have updated the factor of mode 1. */
     const std::vector<double> before = run->expected(0), output = run->expected(1);
     for (size_t i = 0; i < output.size(); i++) {
         slc_matrix_set(&run->factors[1]->matrix, i / 4, i % 4, output[i]);

@@ -173,7 +173,7 @@ static void take_polled(device_run *run)
             assert_ok(run, ops->job.poll(run->device, block, &progress, &run->err));
             CU_ASSERT(progress.nnz >= before && progress.nnz <= given);
             CU_ASSERT(progress.free_slots <= run->how.streams);
-            /* Otherwise it would never progress. */
+            /* Otherwise the loop would never make progress. */
             CU_ASSERT(progress.fits || progress.free_slots > 0 || progress.busy);
             before = progress.nnz;
         } while (!progress.fits && progress.free_slots == 0);

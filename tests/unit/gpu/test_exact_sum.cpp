@@ -212,7 +212,7 @@ static void right(void)
     }
 }
 
-/* Sums for which one f64 would lose the bits in the second word. */
+/* Sums whose second word has bits that an f64 sum would lose. */
 static void both_words(void)
 {
     const std::vector<double> largest = {1, 1, 1, 1, 1, 1};
@@ -226,7 +226,7 @@ static void both_words(void)
     CU_ASSERT_EQUAL(result.values[1], 1);
     CU_ASSERT_EQUAL(result.values[2], -1); /* bits below 2^(56 - 93) are dropped */
     CU_ASSERT_EQUAL(result.values[3], 3);
-    CU_ASSERT_EQUAL(result.values[4], 0x1p52); /* a tie: to even */
+    CU_ASSERT_EQUAL(result.values[4], 0x1p52); /* a tie is rounded to even */
     CU_ASSERT_EQUAL(result.values[5], 0.5);
 
     const summed finer = sum_up(addends, {1, 1, 1, 1, 0x1p60, 1}, 4, 1, 1);
@@ -235,7 +235,7 @@ static void both_words(void)
     CU_ASSERT_EQUAL(finer.values[1], 1);
     CU_ASSERT_EQUAL(finer.values[2], -(1 - 0x1p-53)); /* above the tie by 2^-80 */
     CU_ASSERT_EQUAL(finer.values[3], 3 - 0x1p-40);
-    CU_ASSERT_EQUAL(finer.values[5], 0.5 + 0x1p-53); /* by 2^-89 */
+    CU_ASSERT_EQUAL(finer.values[5], 0.5 + 0x1p-53); /* above the tie by 2^-89 */
 }
 
 /* Magnitudes at the limits of f64, and bounds of 0. */
@@ -262,7 +262,7 @@ static void not_finite(void)
 
     CU_ASSERT_EQUAL(result.values[0], 1);
     for (unsigned r = 1; r < 6; r++) {
-        CU_ASSERT(std::isnan(result.values[r])); /* the last of them exceeds its bound */
+        CU_ASSERT(std::isnan(result.values[r])); /* the last column exceeds its bound */
     }
     CU_ASSERT_EQUAL(result.values[6], 1);
     CU_ASSERT(std::isnan(sum_up({1}, {1}, INFINITY, 1, 1).values[0]));

@@ -281,12 +281,12 @@ static void written_by_hand(void)
     check_any(&expander, join({0x1f, 9, 1, 0, 255, 0}), 1 + 274 + 5, &sound);  /* two bytes */
     check_any(&expander, join({0x33, 1, 2, 3, 3, 0, 0x03, 3, 0}), 22, &sound); /* no literals */
     CU_ASSERT_EQUAL(sound, 6);
-    check_any(&expander, join({0x33, 1, 2, 3, 0, 0}), 3 + 7 + 5, &sound); /* no distance */
+    check_any(&expander, join({0x33, 1, 2, 3, 0, 0}), 3 + 7 + 5, &sound); /* a distance of 0 */
     check_any(&expander, join({0x33, 1, 2, 3, 4, 0}), 3 + 7 + 5, &sound); /* before the start */
     check_any(&expander, {0x33, 1, 2, 3, 3, 0}, 10, &sound);              /* ends with a match */
-    check_any(&expander, {0x33, 1, 2, 3, 3}, 10, &sound);                 /* amid a distance */
-    check_any(&expander, {0xf0, 255, 255}, 600, &sound);                  /* amid a length */
-    check_any(&expander, {0x50, 1, 2}, 5, &sound);                        /* amid literals */
+    check_any(&expander, {0x33, 1, 2, 3, 3}, 10, &sound); /* ends within a distance */
+    check_any(&expander, {0xf0, 255, 255}, 600, &sound);  /* ends within a length */
+    check_any(&expander, {0x50, 1, 2}, 5, &sound);        /* ends within literals */
     check_any(&expander, {0x1f, 9, 1, 0, 255, 255, 255, 255}, 1 << 10, &sound);
     check_any(&expander, {0x33, 1, 2, 3, 3, 0, 0x40, 1, 2, 3, 4}, 14, &sound); /* short tail */
     CU_ASSERT_EQUAL(sound, 6);

@@ -159,7 +159,7 @@ static void check_ttm(const host_list &list,
         SLC_MUST(slc_gpu_ttm_create(&ttm, &fibers, cols, precision, group_items, &machine));
         SLC_MUST(slc_gpu_ttm_prepare(&ttm, device.stream));
         const device_matrix rows(SLC_F64, fibers.count, cols, device.stream);
-        /* Twice: rows are overwritten. */
+        /* The second product overwrites the rows of the first. */
         for (unsigned again = 0; again < 2; again++) {
             SLC_MUST(slc_gpu_ttm_multiply(&ttm, static_cast<enum slc_gpu_ttm_form>(form),
                                           &on_matrix.matrix, &rows.matrix, device.stream));
@@ -287,7 +287,7 @@ static void test_long_list(void)
 static void test_refused(void)
 {
     emulated_device device(1);
-    const host_list list = random_list({20, 9}, 100, 1); /* in no order */
+    const host_list list = random_list({20, 9}, 100, 1); /* a list that is not sorted */
     const device_list on_device(list, SLC_F64, device.stream);
     const device_matrix matrix(SLC_F64, 9, 4, device.stream);
     const device_matrix rows(SLC_F64, 7, 4, device.stream);

@@ -30,7 +30,7 @@ static bool same_bits(const struct mttkrp_result *a, const struct mttkrp_result 
 
 static void same_however(void)
 {
-    /* Regime 1 with all shared memory, with half of it, and regime 3. */
+    /* Machines with different shared memory, for which launches are planned differently. */
     static const struct slc_gpu_machine machines[] = {
         {1, 227 << 10, 90}, {3, 163 << 10, 80}, {2, 99 << 10, 80}};
 

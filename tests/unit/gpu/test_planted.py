@@ -16,7 +16,7 @@ RACE = {"thread": "WARNING: ThreadSanitizer: data race"}
 # Bytes that nothing wrote are read; builds without a sanitizer track them (emulation/written.h).
 UNWRITTEN = {"none": "was never written", **RACE}
 WRONG = {"none": "not ok ", **RACE}
-# The runtime reports it before anything goes wrong.
+# The runtime returns an error before any harm is done.
 ERROR = {"none": "not ok ", "thread": "not ok "}
 # Faults of kernels are reported too late; no thread reads another's writes.
 LATE = {"none": "not ok "}
@@ -74,7 +74,7 @@ def expected(fault):
     """Report of this build; None if it cannot, or need not, detect the fault."""
     kinds = FAULTS[fault][2]
     if SANITIZER != "none" and "none" in kinds and not os.environ.get("SLC_TEST_FULL"):
-        return None  # a build without a sanitizer detects it in a tenth of the time
+        return None  # omitted: a build without a sanitizer detects the fault in a tenth of the time
     return next((text for kind, text in kinds.items() if kind in SANITIZER), None)
 
 

@@ -104,7 +104,7 @@ static void refused_products(void)
         [&](struct slc_device_product *p) { p->matrix[1] = &shorter.matrix; },
         [&](struct slc_device_product *p) {
             p->dims[0] = 300;
-            p->matrix[0] = &other.matrix; /* four columns instead of three */
+            p->matrix[0] = &other.matrix; /* a matrix of four columns instead of three */
         },
     };
     product_run run(tensor, plain);

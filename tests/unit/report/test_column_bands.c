@@ -70,7 +70,7 @@ static void compare_in_memory(const struct slc_column_bands *of_file, const stru
     }
 }
 
-/* Every row belongs to the band that `row * count / length` names, rounded down. */
+/* Checks that row `row` belongs to band row * count / length, rounded down. */
 static void compare(uint64_t length, uint32_t rank, uint32_t bands)
 {
     static struct slc_band found[2 * BANDS_MAX];

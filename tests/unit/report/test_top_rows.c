@@ -16,7 +16,7 @@
 #include <string.h>
 
 static char path[300];
-static bool signed_values; /* sort key of `compare` */
+static bool signed_values; /* whether `compare` sorts by value instead of magnitude */
 
 static int compare(const void *a, const void *b)
 {
@@ -54,7 +54,7 @@ static void write_matrix(uint64_t rows, uint32_t cols)
     slc_matrix_destroy(&matrix);
 }
 
-/* The same, column-major, which no writer here produces. */
+/* Writes the matrix column-major, as no writer of sluice does. */
 static void write_fortran(uint64_t rows, uint32_t cols)
 {
     const struct slc_npy_header header = {.kind = 'f',

@@ -13,14 +13,14 @@ enum slc_status coo_load(struct slc_coo *coo,
                          enum slc_value_type type,
                          struct slc_error *err) SLC_NODISCARD;
 
-/* The same with a permutation of every mode. */
+/* Does the same as coo_load, and builds a permutation of every mode. */
 enum slc_status coo_load_permuted(struct slc_coo *coo,
                                   const struct fake_tensor *tensor,
                                   enum slc_value_type type,
                                   unsigned workers,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* The problem's MTTKRP by one kernel. */
+/* Computes the problem's MTTKRP with one kernel. */
 enum slc_status coo_multiply(const struct slc_coo *coo,
                              enum slc_coo_kernel kernel,
                              struct problem *problem,

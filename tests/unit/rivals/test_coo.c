@@ -183,7 +183,7 @@ static void test_permutations(void)
 
         fake_tensor_random(&tensor, SLC_COUNT(dims), dims, counts[c], true, c);
         for (size_t m = 0; m < SLC_COUNT(dims) && counts[c] > 1; m++) {
-            tensor.coords[m][1] = dims[m] - 1; /* the highest bit of the largest mode is in use */
+            tensor.coords[m][1] = dims[m] - 1; /* uses the highest bit of the largest mode */
         }
         for (size_t w = 0; w < SLC_COUNT(workers); w++) {
             struct slc_error err = SLC_ERROR_INIT;
@@ -217,7 +217,7 @@ static void test_bytes(void)
     for (unsigned m = 0; m < 3; m++) {
         bytes += coo.orders[m].bytes;
     }
-    /* And the pairs of the sort in two sweeps. */
+    /* With permutations, the bytes include the pairs of a sort in two sweeps. */
     CU_ASSERT(slc_coo_bytes(&shape, SLC_F32, true, 2) >= bytes + shape.nnz * 8);
     shape.nnz = UINT64_MAX / 8;
     CU_ASSERT_EQUAL(slc_coo_bytes(&shape, SLC_F32, false, 2), UINT64_MAX);

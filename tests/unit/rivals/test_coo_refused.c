@@ -170,7 +170,7 @@ static void check_faults(enum slc_fault_kind kind, enum slc_status refused, unsi
 static void test_faults(void)
 {
     check_faults(SLC_FAULT_ALLOCATION, SLC_ERR_MEMORY, 3);
-    check_faults(SLC_FAULT_ALLOCATION, SLC_ERR_MEMORY, 1); /* with a row of ones */
+    check_faults(SLC_FAULT_ALLOCATION, SLC_ERR_MEMORY, 1); /* order 1 allocates a row of ones */
     check_faults(SLC_FAULT_THREAD, SLC_ERR_SYSTEM, 3);
 }
 

@@ -37,12 +37,12 @@ struct problem {
 struct shape {
     uint64_t fibers, length;
     unsigned mean;
-    uint64_t giants; /* this many fibers are a thousand times longer */
-    bool narrow;     /* values are floats */
+    uint64_t giants; /* number of fibers that are a thousand times longer */
+    bool narrow;     /* values are exact in f32 */
     bool integers;
     bool sparse; /* one index in 16 occurs */
     bool full;   /* no fiber is empty */
-    bool few;    /* the form for few nonzeros is expected with `full` */
+    bool few;    /* the list for few nonzeros is expected if `full` is set */
 };
 
 static void *must(void *memory)

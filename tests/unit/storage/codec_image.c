@@ -45,7 +45,7 @@ static double draw_value(struct random_stream *random, enum value_kind kind, uin
     case VALUES_DICTIONARY:
         return 0.1 + (double)(int)draw_below(random, 5) * -0.7;
     case VALUES_F32:
-        /* Many exponents: LZ4 would compress a narrow range of them. */
+        /* Many exponents, because LZ4 would compress a narrow range of them. */
         return (double)(float)ldexp(uniform + 1e-3, (int)draw_below(random, 120) - 60);
     case VALUES_F64:
         return ldexp(uniform + 1e-3, (int)draw_below(random, 600) - 300);
@@ -142,7 +142,7 @@ void tile_case_make(struct tile_case *tile,
             keys[count++] = keys[i];
         }
     }
-    if (count == 0) { /* every draw was out of range */
+    if (count == 0) { /* every random key was out of range */
         keys[count++] = 0;
     }
     fill_case(tile, random, order, dims, run, keys, count, kind);
@@ -299,7 +299,7 @@ static bool chunk_ascends(const struct slc_layout_info *info,
 /* The offsets per nonzero of a chunk, expanded from runs. Static below, because thousands of
  * images are decoded. */
 struct expanded {
-    uint32_t offset[SLC_MAX_ORDER][2048]; /* the longest chunk */
+    uint32_t offset[SLC_MAX_ORDER][2048]; /* as long as the longest chunk */
 };
 
 /* Decodes the next chunk by `next`, or by `next_fibers` if available and `fibers` is set, and then
@@ -371,7 +371,7 @@ enum slc_status block_image_decode_by(struct slc_decoder *decoder,
     slc_tile_entry_load(image->bytes + SLC_BLOCK_HEADER_BYTES, info->order, &entry);
     status = slc_tile_open(decoder, &image->view, 0, &view, err);
     while (status == SLC_OK && chunk.nnz > 0) {
-        /* Two chunks of a kind, so that every change of kind occurs. */
+        /* Two chunks as runs, then two nonzero by nonzero: every change occurs. */
         status = next_either(&view, &info->keys.run, start / chunk_nnz % 4 < 2, chunk_nnz,
                              &expanded, &chunk, err);
         sound &= chunk_sound(&view, &chunk, info->has_zeros);

@@ -48,7 +48,7 @@ void tile_case_make(struct tile_case *tile,
                     unsigned varying,
                     uint32_t nnz,
                     enum value_kind kind);
-/* The same from given keys (ascending). */
+/* Does the same as tile_case_make with the given ascending keys. */
 void tile_case_from_keys(struct tile_case *tile,
                          struct random_stream *random,
                          unsigned order,

@@ -8,7 +8,7 @@ struct followed {
     struct slc_encoded_layout layout;
     struct slc_encoded_block block;
     struct slc_encoded_tile *tiles;
-    uint8_t *expanded; /* NULL before follow_expand */
+    uint8_t *expanded; /* expanded bytes; NULL before follow_expand */
 };
 
 /* Describes the block; `followed` holds memory for any result. */

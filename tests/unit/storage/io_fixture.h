@@ -20,7 +20,7 @@ struct variant {
 enum { VARIANTS = 5 };
 extern const struct variant variants[VARIANTS];
 
-/* The random numbers of this run, one after the other. */
+/* Returns the next random number of this run. */
 uint64_t next_draw(void);
 
 bool has_pattern(const void *data, uint64_t bytes, uint64_t offset);
@@ -40,7 +40,7 @@ struct outcome {
     unsigned reads;
     unsigned failed;
     unsigned wrong;
-    struct slc_error first; /* the first failure */
+    struct slc_error first; /* error of the first failure */
 };
 
 /* Reads `pages` pages as blocks of random sizes in random order, with `slots` in flight. */

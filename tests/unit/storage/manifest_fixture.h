@@ -8,10 +8,10 @@
 extern char store_folder[256];
 extern char manifest_file[300];
 
-/* Sets them for a new, empty folder. */
+/* Makes a new, empty folder, and sets the two paths. */
 void new_store_folder(void);
 
-/* Two layouts, three modes up to the largest, texts that JSON must escape. */
+/* Fills in two layouts, three modes up to the largest, and texts that JSON must escape. */
 void sample(struct slc_manifest *manifest);
 
 /* Asserts that every member is equal, numbers bit for bit. */

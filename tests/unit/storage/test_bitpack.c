@@ -16,7 +16,7 @@ static uint64_t random_word(uint64_t index)
     return slc_random_u64(slc_test_seed(), 77, index);
 }
 
-/* Bit `bit` of a byte string, the definition. */
+/* Returns bit `bit` of a byte string, by the definition. */
 static unsigned bit_of(const uint8_t *bytes, uint64_t bit)
 {
     return bytes[bit / 8] >> (bit % 8) & 1;
@@ -140,7 +140,7 @@ static unsigned length_of(const uint64_t *lo, const uint64_t *hi, uint32_t i)
     return slc_bit_length_u128(lo[i], hi == NULL ? 0 : hi[i]);
 }
 
-/* Bytes of one group at the cheapest width, by trying all. */
+/* Returns the bytes of a group at the cheapest width, by trying all widths. */
 static uint64_t cheapest(const uint64_t *lo, const uint64_t *hi, uint32_t size, unsigned *at_width)
 {
     uint64_t best = UINT64_MAX;
@@ -232,7 +232,7 @@ static void test_damage(void)
     struct slc_patched_plan plan;
     struct slc_patched_view view;
     struct slc_damage damage;
-    /* 8 bytes of widths, 50 of low bits, then positions 10 and 90, then 2 high parts of 16 bits. */
+    /* Bytes: 8 of widths, 50 of low bits, positions 10 and 90, and two high parts of 16 bits. */
     static const struct {
         unsigned at;
         uint8_t value;

@@ -178,7 +178,7 @@ static void edges(void)
     slc_made_tensor_create(&tensor, 1, ones, 0, SLC_MADE_ONES, 1);
     round_trip(&tensor, SLC_CODEC_PACKED, 0);
     slc_made_tensor_destroy(&tensor);
-    /* Every nonzero is too far from the next for a common tile: one tile each. */
+    /* Each nonzero has its own tile, because it is too far from the next. */
     slc_made_tensor_create(&tensor, 2, wide, 200, SLC_MADE_DOUBLES, 1);
     round_trip(&tensor, SLC_CODEC_LZ4, 0);
     slc_made_tensor_destroy(&tensor);
@@ -187,7 +187,7 @@ static void edges(void)
     slc_made_tensor_destroy(&tensor);
 }
 
-/* An empty tensor is two pages. */
+/* The file of an empty tensor has two pages. */
 static void empty_file(void)
 {
     const uint64_t dims[2] = {4, 5};
@@ -278,7 +278,7 @@ static void bad_options(void)
     options.order = 2;
     options.dims = dims;
     SLC_ASSERT_OK(slc_writer_open(&options, &writer, &err), &err);
-    /* A second writer must not touch the first one's file. */
+    /* A second writer must not change the file of the first. */
     {
         struct slc_writer *second = NULL;
 
@@ -348,7 +348,7 @@ static void writer_faults(void)
     slc_made_tensor_destroy(&tensor);
 }
 
-/* A disk that fills up, and a disk that transfers only a few bytes at a time. */
+/* Writes to a disk that fills up, and to a disk that transfers only a few bytes at a time. */
 static void writer_disk(void)
 {
     struct slc_error err = SLC_ERROR_INIT;

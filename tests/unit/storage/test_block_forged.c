@@ -168,7 +168,7 @@ static void tolerated_headers(void)
 
 static void forged_index(void)
 {
-    /* Offsets within entry 1; 3 modes. */
+    /* Offsets are within index entry 1 of a file of 3 modes. */
     static const struct forgery forgeries[] = {
         {"offset", 0, 8, 4096, SLC_ERR_DAMAGED},
         {"offset", 0, 8, UINT64_MAX - 4095, SLC_ERR_DAMAGED},
@@ -208,7 +208,7 @@ static void forged_index(void)
         slc_forged_release(&forged);
         slc_made_tensor_destroy(&tensor);
     }
-    /* Padding of the index. */
+    /* A byte in the padding of the index. */
     write_sample(&tensor);
     slc_forged_load(&forged, path);
     forged.bytes[forged.size - SLC_CLOSING_BYTES - 1] = 1;
@@ -307,7 +307,7 @@ static void forged_blocks(void)
         slc_forged_release(&forged);
         slc_made_tensor_destroy(&tensor);
     }
-    /* The last byte of slack and of padding. */
+    /* The last bytes of the slack and of the padding. */
     for (unsigned i = 0; i < 2; i++) {
         uint64_t bytes;
 
@@ -321,7 +321,7 @@ static void forged_blocks(void)
         slc_forged_release(&forged);
         slc_made_tensor_destroy(&tensor);
     }
-    /* Without sealing, the checksum detects it, unless the caller declares the block as
+    /* An unsealed change is detected by the checksum, unless the caller declares the block as
      * verified. */
     write_sample(&tensor);
     slc_forged_load(&forged, path);
@@ -389,7 +389,7 @@ static void verified_blocks(void)
     slc_forged_load(&forged, path);
     data = forged.bytes + slc_forged_block(&forged, 1);
     SLC_ASSERT_OK(slc_reader_open(NULL, path, &reader, &err), &err);
-    data[5000] ^= 1; /* in the data of a tile */
+    data[5000] ^= 1; /* a byte in the data of a tile */
     SLC_ASSERT_OK(slc_block_open(reader, 1, data, true, &view, &err), &err);
     SLC_ASSERT_FAILS(slc_block_open(reader, 1, data, false, &view, &err), SLC_ERR_DAMAGED, &err,
                      "checksum");

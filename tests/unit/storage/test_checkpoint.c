@@ -157,7 +157,7 @@ static void round_trip(void)
     }
     write_generations(folder, 6, 8, all);
     CU_ASSERT_EQUAL(found_generation(folder, all), 8);
-    /* A shorter generation in a longer file. */
+    /* Write a shorter generation into a longer file. */
     write_generations(folder, 9, 9, 2);
     CU_ASSERT_EQUAL(found_generation(folder, 2), 9);
 }
@@ -183,7 +183,7 @@ static void misread_sections(void)
     slc_checkpoint_get(reader, bytes, lengths[0] - 1);
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(slc_checkpoint_end(reader, &err), SLC_ERR_FORMAT, &err, "too long");
-    /* Complete when it was opened, but not when it is read. */
+    /* The generation is valid when it is opened, and damaged before it is read. */
     slc_forged_poke(generation_path(folder, 0), BODY, (uint8_t)~byte_of(1, 0, 0));
     slc_checkpoint_seek(reader, "part-1");
     slc_checkpoint_get(reader, bytes, lengths[0]);
@@ -215,7 +215,7 @@ static void altered_bytes(void)
         }
     }
     CU_ASSERT_EQUAL(found_generation(folder, 1), 1);
-    /* Alone it is rejected with its position; next to another generation, the other is used. */
+    /* Damage is rejected with its position, unless there is another generation, which is used. */
     slc_forged_poke(generation_path(folder, 0), BODY, (uint8_t)~file.bytes[BODY]);
     SLC_ASSERT_FAILS(slc_checkpoint_open(NULL, folder, false, &checkpoint, &err), SLC_ERR_DAMAGED,
                      &err, "restart the run");
@@ -234,7 +234,7 @@ static void altered_bytes(void)
 
 /* A field with recomputed checksums. */
 struct forgery {
-    uint64_t offset; /* of 8 bytes */
+    uint64_t offset; /* offset of the field, which has 8 bytes */
     uint64_t value;
     enum slc_status want;
 };
@@ -310,7 +310,7 @@ static void forged_fields(void)
     slc_forged_release(&file);
 }
 
-/* A section that is sparse and far too large to read. */
+/* A forged section is a hole in the file, far too large to read. */
 static void hole(void)
 {
     const uint64_t more = UINT64_C(1) << 40;
@@ -347,7 +347,7 @@ static void cut_files(void)
         struct slc_checkpoint_reader *reader = NULL;
         enum slc_status status;
 
-        /* All of the last bytes, where the magic number ends. */
+        /* Try all lengths near the end of the file, where the magic number ends. */
         step = size > 10 ? stride(5, 197) : 1;
         size -= step < size ? step : size;
         slc_forged_resize(generation_path(folder, 0), size);
@@ -377,7 +377,7 @@ static void torn_writes(void)
     slc_forged_load(&after, generation_path(folder, 0));
     slc_forged_load(&mixed, generation_path(folder, 0));
     CU_ASSERT_EQUAL_FATAL(before.size, after.size);
-    /* Zeros follow the last section in both. */
+    /* Zeros follow the last section in both generations, so their pages are equal. */
     pages = slc_load_u64(after.bytes + 32) / PAGE;
     for (unsigned way = 0; way < 3; way++) {
         for (uint64_t arrived = 0; arrived <= pages;
@@ -394,7 +394,7 @@ static void torn_writes(void)
                             memcmp(mixed.bytes, after.bytes, after.size) == 0 ? 3 : 2);
         }
     }
-    /* Cleared, and nothing written yet. */
+    /* The header is cleared, and nothing is written yet. */
     memset(mixed.bytes, 0, PAGE);
     slc_forged_save(&mixed, generation_path(folder, 0));
     CU_ASSERT_EQUAL(found_generation(folder, count), 2);

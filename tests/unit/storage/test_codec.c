@@ -275,7 +275,7 @@ static void check_zeros_found(const struct tile_case *tile)
     CU_ASSERT(slc_decoder_force(NULL));
 }
 
-/* Zeros in every form of values, few and many, alone, and among negative values. */
+/* Zeros are found in every form of values: few and many, alone, and among negative values. */
 static void test_zeros(void)
 {
     static const uint32_t every[] = {1, 2, 7, 131, 8000};

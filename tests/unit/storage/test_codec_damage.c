@@ -116,7 +116,7 @@ static void test_flipped_runs(void)
                 if (slc_decoder_force(sets[s])) {
                     struct slc_decoder *decoder = make_decoder(&tile);
 
-                    /* A hash of the detected changes. */
+                    /* Add the change to a hash of the detected changes. */
                     noticed[s] =
                         (2 * noticed[s] + decode_changed(decoder, &image, &tile)) % 1000003;
                     slc_decoder_destroy(decoder);
@@ -362,7 +362,7 @@ static void test_unsound_integers(void)
  * differ. */
 static void test_bases(void)
 {
-    static const unsigned widths[] = {40, 100}; /* of the keys: bases of one word and of two */
+    static const unsigned widths[] = {40, 100}; /* of keys: bases have one or two words */
     struct random_stream random = {slc_test_seed(), 26, 0};
     const uint64_t dims[4] = {1 << 25, 1 << 25, 1 << 25, 1 << 25};
 
@@ -427,7 +427,7 @@ static void plain_gaps_make(struct plain_gaps *plain, const slc_u128 *keys, uint
     bytes[data_at + 1] = VALUE_BYTES;
     slc_store_u32(bytes + data_at + 4, stored);
     plain->planes = bytes + data_at + 8;
-    /* 1.0 is 3f800000. */
+    /* The bytes of 1.0F are 3f800000. */
     memset(plain->planes + (size_t)(GAP_BYTES + 2) * nnz, 0x80, nnz);
     memset(plain->planes + (size_t)(GAP_BYTES + 3) * nnz, 0x3f, nnz);
     free(image->bytes);

@@ -4,7 +4,7 @@
 #include "slc_test.h"
 #include "storage/codec/decode_ops.h"
 
-/* Several blocks of keys processed together (decode_avx512_fields.c). */
+/* Several blocks of the keys that decode_avx512_fields.c processes together. */
 enum { COUNT_MAX = 600, ROOM = COUNT_MAX + 16 };
 
 static uint32_t offsets[SLC_MAX_ORDER][ROOM];
@@ -27,7 +27,7 @@ static void draw_masks(struct random_stream *random, unsigned count, uint64_t ma
         masks[f] = 0;
     }
     for (unsigned bit = 0; bit < 64; bit++) {
-        /* Scattered bits, or runs of a few bits each. */
+        /* Assign scattered bits, or runs of a few bits each. */
         if (scattered || draw_below(random, 6) == 0) {
             owner = (unsigned)draw_below(random, count + 1);
         }
@@ -59,7 +59,7 @@ static bool equals_definition(const struct slc_fields *plan,
     return equal;
 }
 
-/* The same for plans that only need bits of the lower halves. */
+/* Checks plans that need only bits of the lower halves. */
 static void check_small(const struct slc_decode_ops *ops,
                         const struct slc_fields *plan,
                         const uint64_t *keys,

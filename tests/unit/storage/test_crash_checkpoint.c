@@ -119,7 +119,7 @@ static uint64_t demand(void *context, const struct slc_change *changes, uint64_t
     return generations;
 }
 
-/* The newest complete generation; 0: none. */
+/* Returns the newest complete generation; 0: none. */
 static uint64_t newest(const struct slc_files *files, const char **wrong)
 {
     uint64_t found = 0;

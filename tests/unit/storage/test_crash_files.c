@@ -73,7 +73,7 @@ static bool note_state(void *context, const struct slc_crash_state *state)
     return true;
 }
 
-/* All states possible at the end of the record. */
+/* Returns the set of states that a crash at the end of the record can leave. */
 static unsigned left_of(const struct slc_recorded *disk)
 {
     const struct slc_crash_bounds bounds = {.all = 100000};
@@ -161,7 +161,7 @@ static void test_model_exchange(void)
     CU_ASSERT_EQUAL(left_of(disk), WHOLE | EMPTY | AT_B | AT_BOTH);
     CU_ASSERT_EQUAL(files->sync_folder(files->self, "/"), 0);
     CU_ASSERT_EQUAL(left_of(disk), EMPTY | AT_B | AT_BOTH);
-    /* Its removal is durable only if the exchange is. */
+    /* The removal of an exchanged name is durable only if the exchange is. */
     slc_recorded_start(disk);
     CU_ASSERT_EQUAL(files->exchange(files->self, "b", "a"), 0);
     CU_ASSERT_EQUAL(files->unlink(files->self, "a"), 0);
@@ -173,7 +173,7 @@ static void test_model_exchange(void)
 
 /* A file replaced by an operation. */
 struct replacement {
-    bool streamed; /* through slc_output */
+    bool streamed; /* the file is written through slc_output */
     uint64_t bytes;
     uint8_t *old;
     uint8_t *new;

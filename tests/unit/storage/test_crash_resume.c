@@ -16,8 +16,8 @@
 enum {
     TAG = 4711,
     JOURNAL_HEAD = 64,
-    SYNC_BLOCKS = 6,      /* blocks between two syncs, at least, */
-    PARTITION_BLOCKS = 2, /* and up to the end of a partition */
+    SYNC_BLOCKS = 6,      /* minimum number of blocks between two syncs, */
+    PARTITION_BLOCKS = 2, /* which are at ends of partitions of this many blocks */
     LOSS_BLOCKS = SYNC_BLOCKS + PARTITION_BLOCKS
 };
 
@@ -26,15 +26,15 @@ static const char path[] = "/store/sorted.part";
 /* Encoded once, because creating an encoder takes longer than all these tries. */
 struct tile {
     uint64_t partition;
-    struct slc_tile_blob blob; /* owns its data */
+    struct slc_tile_blob blob; /* the encoded tile, which owns its data */
 };
 
 struct build {
     struct slc_made_sorted sorted;
     struct tile *tiles;
     uint64_t tile_count;
-    uint64_t record_bytes; /* of the journal; 0: not known yet */
-    uint64_t kept_blocks;  /* by the last run */
+    uint64_t record_bytes; /* bytes of a journal record; 0: not known yet */
+    uint64_t kept_blocks;  /* number of blocks that the last run kept */
     uint64_t finished_hash;
 };
 

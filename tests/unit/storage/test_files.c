@@ -161,7 +161,7 @@ static void test_whole_transfers(void)
     }
     slc_faulty_init(&faulty);
     fd = faulty.table.open(faulty.table.self, path, O_RDWR | O_CREAT, 0600);
-    /* In pieces of 7 bytes. */
+    /* Written in pieces of 7 bytes. */
     slc_faulty_shorten(&faulty, SLC_FAULTY_WRITE, 1, 7);
     SLC_ASSERT_OK(slc_file_write_at(&faulty.table, fd, path, data, sizeof data, 100, &err), &err);
     slc_faulty_shorten(&faulty, SLC_FAULTY_READ, 1, 7);
@@ -295,7 +295,7 @@ static void test_replace(void)
         slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
         CU_ASSERT(file_holds(path, "newer", 5));
     }
-    /* A full disk. */
+    /* On a full disk, writing fails. */
     {
         struct slc_error err = SLC_ERROR_INIT;
 
@@ -316,7 +316,7 @@ static void test_two_writers(void)
     struct slc_error err = SLC_ERROR_INIT;
     uint8_t *room;
 
-    /* As left by a killed run. */
+    /* A temporary file as a killed run leaves it. */
     put_file(temporary, "longer than what will be written", 32);
     SLC_ASSERT_OK(slc_output_open(&first, slc_quick_files(), path, &err), &err);
     SLC_ASSERT_FAILS(slc_output_open(&second, slc_quick_files(), path, &err), SLC_ERR_IO, &err,
@@ -332,7 +332,7 @@ static void test_two_writers(void)
     first.used += 5;
     SLC_ASSERT_OK(slc_output_commit(&first, &err), &err);
     CU_ASSERT(file_holds(path, "first", 5) && !exists(temporary));
-    /* And one after the other. */
+    /* Two writers one after the other both succeed. */
     SLC_ASSERT_OK(slc_file_replace(slc_quick_files(), path, "other", 5, &err), &err);
     CU_ASSERT(file_holds(path, "other", 5) && !exists(temporary));
 }
@@ -443,7 +443,7 @@ static void test_places(void)
     uint64_t bytes;
     int fd;
 
-    /* Waiting for the other end ends the test. */
+    /* End the test if an operation waits for the other end. */
     (void)alarm(60);
     CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
     SLC_ASSERT_FAILS(slc_file_load(files, path, 100, &data, &bytes, &err), SLC_ERR_FORMAT, &err,

@@ -120,13 +120,13 @@ static void test_truncated_in_flight(void)
         SLC_ASSERT_OK(slc_io_submit(io, &request, &err), &err);
         CU_ASSERT(truncate(path, 5 * PAGE + 17) == 0);
         SLC_ASSERT_OK(slc_io_wait(io, &done, &err), &err);
-        /* The read may have been faster. */
+        /* The read may have completed before the truncation. */
         CU_ASSERT(done->status == SLC_OK || done->status == SLC_ERR_DAMAGED);
         if (variants[v].kind == SLC_IO_MMAP) {
             CU_ASSERT(done->status == SLC_ERR_DAMAGED);
         }
         if (done->status == SLC_ERR_DAMAGED) {
-            /* A map only knows that the next page is missing. */
+            /* With a map, only the position of the missing page is known. */
             CU_ASSERT(done->error.offset == 5 * PAGE + 17 || done->error.offset == 6 * PAGE);
         }
         slc_io_release(io, done);
@@ -198,7 +198,7 @@ static void test_map_residency(void)
         CU_ASSERT(done->status == SLC_OK && has_pattern(done->data, done->bytes, done->offset));
         most = resident_file_kib() > most ? resident_file_kib() : most;
     }
-    /* A little more for code first touched in between. */
+    /* Allow a little more for code that is first used in between. */
     CU_ASSERT(before > 0 && most - before <= SLOTS * SLOT_PAGES * PAGE / 1024 + 512);
     slc_io_close(io);
 }

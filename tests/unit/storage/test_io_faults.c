@@ -31,7 +31,7 @@ static void test_short_reads(void)
             if (variants[v].kind == SLC_IO_PREAD && variants[v].direct && lengths[l] % PAGE != 0) {
                 continue;
             }
-            /* A byte at a time: enough on a few pages. */
+            /* Reads of one byte at a time are tested on a few pages only. */
             slc_faulty_init(&faulty);
             io = open_variant(&variants[v], &faulty.table, path, 4, 16);
             if (io == NULL) {
@@ -105,7 +105,7 @@ static void test_interrupted_reads(void)
             outcome = read_file(io, FEW_PAGES, 3, 8);
             CU_ASSERT(slc_faulty_fired(&faulty));
             check_all_read(&outcome);
-            /* Forever: fails instead of looping. */
+            /* If every read fails from now on, the reader reports an error and does not loop. */
             slc_faulty_fail_from(&faulty, read_operation(variants[v].kind), 1, errors[e]);
             outcome = read_file(io, 8, 3, 8);
             CU_ASSERT_EQUAL(outcome.failed, outcome.reads);
@@ -115,7 +115,7 @@ static void test_interrupted_reads(void)
     }
 }
 
-/* mmap if the kernel cannot populate, or refuses advice or maps. */
+/* Readers with mmap work even if the kernel cannot populate maps, or refuses advice. */
 static void test_map_without_advice(void)
 {
     const struct variant variant = {SLC_IO_MMAP, false};

@@ -106,7 +106,7 @@ static enum verdict without_uring(void)
     for (size_t r = 0; r < SLC_COUNT(reasons); r++) {
         struct slc_error err = SLC_ERROR_INIT;
 
-        /* A later filter has precedence. */
+        /* Of several filters, the latest has precedence. */
         if (!refuse_call(SYS_io_uring_setup, reasons[r])) {
             return IMPOSSIBLE;
         }
@@ -202,7 +202,7 @@ static enum verdict with_little_locked_memory(void)
         if (read_all(SLC_IO_AUTO, true, &stats, &err) != SLC_OK) {
             return FAILED;
         }
-        /* The ring itself counts, too, and may be refused if almost nothing can be locked. */
+        /* The ring itself is locked memory, too, and may be refused if little can be locked. */
         status = read_all(SLC_IO_URING, true, &stats, &err);
         if (status == SLC_ERR_UNSUPPORTED && limits[l] <= PAGE * SLOT_PAGES) {
             slc_error_clear(&err);

@@ -135,7 +135,7 @@ static void sound(void)
     slc_labels_destroy(&labels);
 }
 
-/* Every bit of the file. */
+/* Flips every bit of the file; each flip must be found. */
 static void every_bit(void)
 {
     const char *folder = slc_test_folder();
@@ -154,7 +154,7 @@ static void every_bit(void)
                          SLC_ERR_DAMAGED, &err, "checksum");
         CU_ASSERT_PTR_NOT_NULL(strstr(err.file, "perm-3.bin"));
         CU_ASSERT_PTR_NULL(labels.label);
-        /* Read in two pieces. */
+        /* The file is read in two pieces. */
         slc_error_clear(&err);
         slc_faulty_flip(&faulty, bit < 8 * 64 ? 1 : 2, bit < 8 * 64 ? bit : bit - 8 * 64);
         SLC_ASSERT_FAILS(slc_labels_find(&faulty.table, folder, &listed, 37, &low, &high, &err),
@@ -372,7 +372,7 @@ static void forged_lists(void)
             list(&manifest, 2);
             snprintf(manifest.permutations[1].file, 64, "other.bin");
             break;
-        default: /* longer than possible */
+        default: /* a permutation longer than possible */
             manifest.permutations[0].mode = 0;
             break;
         }

@@ -104,7 +104,7 @@ static void largest(void)
     memset(manifest.origin.source, 0xff, sizeof manifest.origin.source - 1);
     SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), store_folder, &manifest, &err), &err);
     SLC_ASSERT_OK(slc_manifest_read(NULL, store_folder, &read, &err), &err);
-    /* Three bytes for each: truncated between characters, 170 of them. */
+    /* Each byte becomes three, and the text is truncated after 170 characters. */
     CU_ASSERT_EQUAL(strlen(read.origin.source), 510);
 }
 
@@ -117,9 +117,9 @@ static void any_bytes_become_utf8(void)
         {"\xff", "\xef\xbf\xbd"},
         {"a\x80z", "a\xef\xbf\xbdz"},
         {"\xc3", "\xef\xbf\xbd"},
-        {"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},                                 /* a long form */
-        {"\xe0\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},                 /* another */
-        {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},                 /* a surrogate */
+        {"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},                 /* overlong */
+        {"\xe0\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* overlong, too */
+        {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* a surrogate */
         {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* too large */
         {"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"},
         {"\xe2\x82\xac\xc3\xa4", "\xe2\x82\xac\xc3\xa4"},

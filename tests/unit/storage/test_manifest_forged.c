@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every bit of the file, and every length of it. */
+/* Flips every bit of the file, and tries every shorter length. */
 static void every_bit(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -172,7 +172,7 @@ static void forged_members(void)
         }
         if (status != SLC_OK) {
             CU_ASSERT_STRING_EQUAL(err.file, manifest_file);
-            CU_ASSERT_EQUAL(read.order, 0x5a5a5a5aU); /* untouched */
+            CU_ASSERT_EQUAL(read.order, 0x5a5a5a5aU); /* an error leaves the manifest unchanged */
         }
     }
 }

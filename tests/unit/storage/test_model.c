@@ -78,7 +78,7 @@ static void npy_folder(void)
 
         make_sample(&sample, (enum slc_value_type)type);
         snprintf(folder, sizeof folder, "%s/model", slc_test_folder());
-        for (unsigned time = 0; time < 2; time++) { /* the second time over the first */
+        for (unsigned time = 0; time < 2; time++) { /* the second model replaces the first */
             SLC_ASSERT_OK(
                 slc_model_write(slc_quick_files(), SLC_MODEL_NPY, folder, &sample.view, &err),
                 &err);

@@ -210,7 +210,7 @@ static void bad_headers(void)
         {GOOD "(18446744073709551616,), }", SLC_ERR_INPUT},
         {GOOD "(99999999999999999999999999,), }", SLC_ERR_INPUT},
         {GOOD "(18446744073709551615,), }", SLC_ERR_INPUT},
-        {GOOD "(2305843009213693953, 1), }", SLC_ERR_INPUT}, /* times 8 is 8 modulo 2^64 */
+        {GOOD "(2305843009213693953, 1), }", SLC_ERR_INPUT}, /* 8 times this is 8 modulo 2^64 */
         {GOOD "(4294967296, 4294967296), }", SLC_ERR_INPUT},
         {GOOD "(0, 2147483648), }", SLC_ERR_INPUT},
         {GOOD "(6,), } x", SLC_ERR_INPUT},
@@ -274,7 +274,7 @@ static void numbers_that_are_not_finite(void)
 {
     static const struct {
         const char *head;
-        uint64_t number; /* of the file */
+        uint64_t number; /* number in the file */
         double value;
         enum slc_value_type type;
         uint32_t cols;
@@ -351,7 +351,7 @@ static void other_starts(void)
                     SLC_ERR_UNSUPPORTED);
     CU_ASSERT_EQUAL(slc_npy_start_parse(huge, 12, &text_offset, &text_bytes, NULL), SLC_ERR_INPUT);
     CU_ASSERT_EQUAL(slc_npy_start_parse(huge, 11, &text_offset, &text_bytes, NULL), SLC_ERR_INPUT);
-    /* Nothing after the text is read. */
+    /* The parser reads nothing after the given length. */
     CU_ASSERT_EQUAL(slc_npy_header_parse(GOOD "(6,)}", 10, &header, NULL), SLC_ERR_INPUT);
 }
 
@@ -380,7 +380,7 @@ static void arrays_of_any_type(void)
         CU_ASSERT(header.kind == types[i].kind && header.item_bytes == types[i].bytes);
         CU_ASSERT(header.big_endian == types[i].big_endian && header.fortran_order);
         CU_ASSERT(header.dimensions == 2 && header.shape[0] == 7 && header.shape[1] == 9);
-        /* Matrices support fewer types. */
+        /* The parser for matrices supports fewer types. */
         CU_ASSERT_EQUAL(slc_npy_header_parse(text, (size_t)length, &header, NULL),
                         i == SLC_COUNT(types) - 1 ? SLC_OK : SLC_ERR_UNSUPPORTED);
     }
@@ -477,7 +477,7 @@ static void read_faults(void)
             SLC_ASSERT_OK(status, &err);
             break;
         }
-        CU_ASSERT(status == SLC_ERR_IO || status == SLC_OK); /* OK if only close failed */
+        CU_ASSERT(status == SLC_ERR_IO || status == SLC_OK); /* OK if only the last close failed */
     }
     slc_matrix_destroy(&written);
 }

@@ -34,7 +34,7 @@ struct content {
     uint64_t length;
     uint64_t ends[PIECES];
     struct slc_output_ring *ring;
-    atomic_uint_fast32_t next; /* piece */
+    atomic_uint_fast32_t next; /* next piece to fill */
     atomic_int status;         /* error of the first fill that failed */
 };
 
@@ -245,7 +245,7 @@ static void works_through_the_page_cache(void)
     free(content.bytes);
 }
 
-/* One run with a failing table; returns true if it succeeded. */
+/* Makes a run with a failing table; returns true if it succeeded. */
 static bool run_faulty(struct content *content, struct slc_faulty *faulty, struct slc_error *err)
 {
     enum slc_status status = open_ring(content, &faulty->table, 1, 2, err);
@@ -317,7 +317,7 @@ static void a_full_disk_is_named(void)
 
 static void memory_and_threads_fail(void)
 {
-    /* An output ring writes without io_uring. */
+    /* No SLC_FAULT_URING, because an output ring writes without io_uring. */
     static const enum slc_fault_kind kinds[] = {SLC_FAULT_ALLOCATION, SLC_FAULT_THREAD};
 
     for (size_t i = 0; i < SLC_COUNT(kinds); i++) {

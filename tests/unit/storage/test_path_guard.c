@@ -55,8 +55,8 @@ static void make_folders(void)
 
 static const struct {
     const char *path;
-    const char *refusal;        /* NULL: accepted */
-    const char *parent_refusal; /* error of the parent folder */
+    const char *refusal;        /* expected error; NULL: the path is accepted */
+    const char *parent_refusal; /* expected error for outputs in the parent folder */
 } cases[] = {
     {"x.slc", "it is a store", NULL},
     {"x.slc/", "it is a store", NULL},

@@ -174,12 +174,12 @@ static void every_partition(void)
         interrupt(&sample, p);
         CU_ASSERT(recovers(&sample, p, p, "stopped", p));
     }
-    /* With nothing to resume. */
+    /* There is nothing to resume. */
     CU_ASSERT(recovers(&sample, 0, 0, "nothing", 0));
     destroy_sample(&sample);
 }
 
-/* Interrupted again and again, a partition at a time. */
+/* A build is interrupted after every partition, and resumed. */
 static void many_stops(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -231,7 +231,7 @@ static void finished_and_fewer(void)
     destroy_sample(&sample);
 }
 
-/* Other options or another tag: nothing is kept. */
+/* A build with other options or another tag keeps nothing. */
 static void other_builds(void)
 {
     for (unsigned i = 0; i < 5; i++) {
@@ -296,7 +296,7 @@ static void altered(void)
     }
     slc_forged_poke(path, 100, 1);
     CU_ASSERT(recovers(&sample, 5, 5, "header", 100));
-    /* One of the two is missing. */
+    /* The file or the journal is missing. */
     for (unsigned i = 0; i < 2; i++) {
         slc_forged_save(&left[i], names[i]);
         CU_ASSERT(recovers(&sample, 0, 0, "the other one missing", i));
@@ -404,7 +404,7 @@ static void syncs(void)
     create_sample(&sample);
     slc_faulty_init(&faulty);
     SLC_ASSERT_OK(go_on(&sample, &faulty.table, false, &kept, &err), &err);
-    /* Two at the end, and two each time. */
+    /* Two syncs at the end, and two each time that blocks are committed. */
     CU_ASSERT(slc_faulty_seen(&faulty, SLC_FAULTY_SYNC) >= 4);
     CU_ASSERT(slc_faulty_seen(&faulty, SLC_FAULTY_SYNC) < 2 * sample.count);
     destroy_sample(&sample);

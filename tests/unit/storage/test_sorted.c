@@ -152,7 +152,7 @@ static void round_trip(const struct slc_made_tensor *tensor,
     slc_made_sorted_destroy(&sorted);
 }
 
-/* The same with keys that have another run: the content sum is unchanged. */
+/* Makes a round trip with keys of another run, which do not change the content sum. */
 static void round_trip_rekeyed(const struct slc_made_tensor *tensor,
                                struct slc_fiber_run run,
                                unsigned mode,
@@ -216,7 +216,7 @@ static void content_runs(void)
         const char *text;
     } cases[] = {
         {SLC_CONTENT_RUN_BIT, 1, 3, SLC_OK, ""},
-        {SLC_CONTENT_RUN_BIT, 0, 0, SLC_OK, ""}, /* no nonzero reveals that it differs */
+        {SLC_CONTENT_RUN_BIT, 0, 0, SLC_OK, ""}, /* no nonzero shows the difference */
         {SLC_CONTENT_RUN_BIT, 2, 2, SLC_ERR_FORMAT, "the fiber run of the file"},
         {SLC_CONTENT_RUN_BIT, 1, 0, SLC_ERR_FORMAT, "run of 0 bits in mode 2"},
         {SLC_CONTENT_RUN_BIT, 3, 1, SLC_ERR_FORMAT, "run of 1 bits in mode 4 of 3"},
@@ -322,11 +322,11 @@ static uint64_t first_block(uint64_t p)
 struct forgery {
     const char *what;
     uint64_t target_nnz;
-    uint64_t partition; /* partition whose block `block`, from its first, is changed */
+    uint64_t partition; /* partition of which block number `block` is changed */
     uint64_t block;
     struct {
         uint32_t at;
-        uint32_t bytes; /* 0: no further field */
+        uint32_t bytes; /* size of the field; 0: no further field */
         uint64_t value;
     } fields[3];
 };

@@ -40,7 +40,7 @@ static void open_store(void)
     slc_made_tensor_destroy(&tensor);
 }
 
-/* For a mode of size 1 every layout has whole fibers; for the others this store has none. */
+/* This store has whole fibers only of the mode of size 1, of which every layout has them. */
 static void fibers_open(void)
 {
     const uint64_t dims[3] = {50, 1, 70};
@@ -103,7 +103,7 @@ static void mixed_up(void)
     CU_ASSERT_EQUAL(unlink(blocks), 0);
     SLC_ASSERT_FAILS(slc_store_open(NULL, store_folder, &store, &err), SLC_ERR_IO, &err, "opening");
     slc_error_clear(&err);
-    /* Without blco this version cannot compute anything. */
+    /* A store without blco cannot be opened. */
     sound.layouts[0] = (struct slc_store_layout){
         "sorted-1.blk", SLC_LAYOUT_SORTED, 0, SLC_CODEC_PACKED, 8192, 0, 0, 0};
     SLC_ASSERT_OK(slc_manifest_write(slc_quick_files(), store_folder, &sound, &err), &err);
@@ -272,7 +272,7 @@ static void open_faults(void)
         slc_reader_close(reader);
         slc_store_close(&store);
         CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
-        /* A failing close after reading does no harm. */
+        /* A close that fails after reading does no harm. */
         CU_ASSERT(status == SLC_OK || status == SLC_ERR_IO);
         if (!slc_faulty_fired(&faulty)) {
             SLC_ASSERT_OK(status, &err);

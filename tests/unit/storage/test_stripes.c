@@ -102,7 +102,7 @@ static void test_list(void)
     slc_free(data);
 }
 
-/* Fields of 4 or 8 bytes, forged with a valid checksum. */
+/* Fields of 4 or 8 bytes are forged, with valid checksums. */
 static void test_forged_list(void)
 {
     static const struct {
@@ -346,12 +346,12 @@ static void test_search(void)
     make_striped(&s, FEW_PAGES, 3);
     SLC_ASSERT_OK(open_list(&s, &err), &err);
 
-    /* In another folder of the list: drives that were mounted in another order. */
+    /* In another folder of the list, as after drives were mounted in another order. */
     (void)snprintf(moved, sizeof moved, "%s/a/%s", s.folder, strrchr(s.stripes[1], '/') + 1);
     CU_ASSERT_EQUAL(rename(s.stripes[1], moved), 0);
     SLC_ASSERT_OK(open_list(&s, &err), &err);
 
-    /* Elsewhere: found through the environment variable. */
+    /* In a folder that only the environment variable names. */
     make_folder(s.folder, "elsewhere", folder, sizeof folder);
     (void)snprintf(folder + strlen(folder), 200, "/%s", strrchr(s.stripes[1], '/') + 1);
     CU_ASSERT_EQUAL(rename(moved, folder), 0);
@@ -366,7 +366,7 @@ static void test_search(void)
     (void)snprintf(moved, sizeof moved, "%s/%s", folder, strrchr(s.stripes[1], '/') + 1);
     CU_ASSERT_EQUAL(rename(moved, s.stripes[1]), 0);
 
-    /* Another stripe under this one's name. */
+    /* The name of this stripe leads to another stripe. */
     slc_stripe_header_encode(&s.shape, 2, page);
     file = fopen(s.stripes[1], "r+b");
     CU_ASSERT_PTR_NOT_NULL_FATAL(file);
@@ -375,7 +375,7 @@ static void test_search(void)
     CU_ASSERT(open_list(&s, &err) == SLC_ERR_DAMAGED);
     CU_ASSERT_STRING_EQUAL(err.file, s.stripes[1]);
 
-    /* Any other file, of any length. */
+    /* The name of this stripe leads to any other file, of any length. */
     for (off_t bytes = 0; bytes < 3 * PAGE; bytes += PAGE - 1) {
         CU_ASSERT_EQUAL(unlink(s.stripes[1]), 0);
         write_file(s.stripes[1], "", 0);

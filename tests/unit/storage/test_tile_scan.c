@@ -48,9 +48,9 @@ static void close_fixture(struct fixture *f)
 struct watch {
     atomic_uint_fast64_t nonzeros, decoded, delivered;
     uint64_t turns;
-    uint64_t last;     /* tile of the last turn */
-    uint64_t turns_at; /* ends the scan at this many turns; 0: never */
-    uint64_t fail_at;  /* tile that fails to decode; UINT64_MAX: none */
+    uint64_t last;     /* ordinal of the tile of the last turn */
+    uint64_t turns_at; /* number of turns after which the scan ends; 0: never */
+    uint64_t fail_at;  /* ordinal of the tile that fails to decode; UINT64_MAX: none */
     uint64_t tile[WORKERS_MAX];
     bool disordered, below_first;
     uint64_t first_tile;
@@ -132,7 +132,7 @@ static void test_order(void)
     close_fixture(&f);
 }
 
-/* From any tile on, exactly the tiles after it; for a range of rows, the blocks that have some. */
+/* A scan delivers exactly the tiles from a given tile on, or the blocks with rows of a range. */
 static void test_parts(void)
 {
     struct slc_error err = SLC_ERROR_INIT;

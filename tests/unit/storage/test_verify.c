@@ -188,7 +188,7 @@ static void flips_in_a_tiny_store(void)
     }
 }
 
-/* In blocks, the finding names the block. */
+/* A flipped bit of a block is found, and the finding names the block. */
 static void flips_in_a_larger_store(void)
 {
     uint64_t flips = slc_test_full() ? 20000 : 700;
@@ -295,7 +295,7 @@ static void forged_claims(void)
     uint64_t coordinate;
 
     for (unsigned codec = SLC_CODEC_PACKED; codec <= SLC_CODEC_BLCO; codec++) {
-        /* Another content sum, everywhere. */
+        /* The content sum is wrong in all places. */
         write_tiny((enum slc_codec)codec);
         slc_forged_load(&forged, blocks);
         block = forged.bytes + slc_forged_block(&forged, 0);
@@ -307,7 +307,7 @@ static void forged_claims(void)
         CU_ASSERT_EQUAL(verify(false, 1, &findings, &report), SLC_OK);
         CU_ASSERT(finds(true, "content sum"));
 
-        /* Another sum of squares. */
+        /* The sum of squares is wrong. */
         write_tiny((enum slc_codec)codec);
         slc_forged_load(&forged, blocks);
         block = forged.bytes + slc_forged_block(&forged, 0);
@@ -319,7 +319,7 @@ static void forged_claims(void)
         CU_ASSERT_EQUAL(verify(false, 1, &findings, &report), SLC_OK);
         CU_ASSERT(finds(true, "sum of squares"));
 
-        /* Doubles declared as floats. */
+        /* Values that need f64 are declared as f32. */
         write_tiny((enum slc_codec)codec);
         slc_forged_load(&forged, blocks);
         forged.bytes[SLC_HEADER_VALUE_TYPE] = SLC_F32;
@@ -327,7 +327,7 @@ static void forged_claims(void)
         CU_ASSERT_EQUAL(verify(false, 1, &findings, &report), SLC_OK);
         CU_ASSERT(finds(true, "f32"));
 
-        /* A range wider than the coordinates: 33 of 40 in mode 3, declared as larger. */
+        /* The declared range of mode 3 is wider than that of its coordinates, which is 33 of 40. */
         {
             const uint64_t dims[3] = {5, 3, 64};
 
@@ -427,7 +427,7 @@ static void several_findings(void)
     }
     CU_ASSERT_EQUAL(verify(true, 1, &findings, &report), SLC_ERR_DAMAGED);
     CU_ASSERT_EQUAL(findings.count, 4);
-    /* The error record holds the first one. */
+    /* The error record has the first finding. */
     CU_ASSERT_EQUAL(slc_verify_store(folder, &options, &report, &err), SLC_ERR_DAMAGED);
     CU_ASSERT_EQUAL(report.findings, 2);
     CU_ASSERT(err.block >= 1 && err.block <= 2);

@@ -246,7 +246,7 @@ static void whole_fibers(void)
     SLC_ASSERT_OK(verify(true, 2, &report, &err), &err);
     CU_ASSERT_EQUAL(report.nnz, 2 * tensor.nnz);
 
-    /* The same total, but one of them in another block. */
+    /* The total number of fibers is right, but one fiber is counted in another block. */
     slc_forged_load(&forged, sorted_path);
     at = forged.bytes + slc_forged_entry(&forged, 0) + SLC_INDEX_PARTITION;
     slc_store_u32(at, slc_load_u32(at) + 1);
@@ -257,11 +257,11 @@ static void whole_fibers(void)
     SLC_ASSERT_OK(slc_reader_open(NULL, sorted_path, &reader, &err), &err);
     CU_ASSERT_EQUAL(slc_reader_info(reader)->fiber_count, 7);
     slc_reader_close(reader);
-    SLC_ASSERT_OK(verify(false, 1, &report, &err), &err); /* needs decoding */
+    SLC_ASSERT_OK(verify(false, 1, &report, &err), &err); /* only decoding finds this */
     SLC_ASSERT_FAILS(verify(true, 1, &report, &err), SLC_ERR_DAMAGED, &err, "fibers end in the");
     CU_ASSERT_EQUAL(err.block, 0);
 
-    /* Tiles that ignore fiber boundaries. */
+    /* The tiles of this layout ignore ends of fibers. */
     CU_ASSERT_EQUAL(remove(sorted_path), 0);
     {
         struct slc_made_tensor rekeyed;

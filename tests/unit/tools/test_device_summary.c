@@ -96,7 +96,7 @@ static json_t *parse_record(void)
     return record;
 }
 
-/* The object of a list with these members; NULL: any value. */
+/* Returns the object of a list that has these members; NULL: any value. */
 static const json_t *
 find(const json_t *record, const char *list, const char *tensor, const char *kernel, bool devices)
 {
@@ -220,7 +220,7 @@ static void without(void)
     json_t *record = parse_record();
     const json_t *row;
 
-    /* No ceilings, and times of copies and kernels without their union. */
+    /* The record has no ceilings, and times of copies and kernels without their union. */
     json_array_clear(json_object_get(record, "ceilings"));
     json_object_del(json_array_get(json_object_get(record, "rows"), 0), "busy_ms");
     device_summary_add(record);
@@ -230,7 +230,7 @@ static void without(void)
     expect_null(row, "ceiling_share");
     expect_null(row, "overlap_share");
     json_decref(record);
-    /* No MTTKRPs. */
+    /* A record without MTTKRPs has no summary. */
     record = json_object();
     device_summary_add(record);
     CU_ASSERT_EQUAL(json_object_size(record), 0);

@@ -68,7 +68,7 @@ struct row_problem row_problem(enum row_kind kind, uint32_t rank, uint32_t nnz)
         problem.values[i] = value_of(kind, model, slc_random_f64(seed, 5, i));
     }
     for (uint32_t r = 0; r < rank; r++) {
-        problem.totals[r] += 0.5; /* other cells of the row */
+        problem.totals[r] += 0.5; /* contribution of the other cells of the row */
     }
     return problem;
 }

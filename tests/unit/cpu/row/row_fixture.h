@@ -11,7 +11,7 @@
 /* Calls `run` with every instruction set of this machine, then restores the best. */
 void with_every_set(void (*run)(void));
 
-/* Zeros, aligned to 64 bytes; release with free. */
+/* Returns zeros, aligned to 64 bytes; release with free. */
 double *row_numbers(uint64_t count);
 
 enum row_kind { ROW_COUNTS, ROW_REALS, ROW_BITS, ROW_POSITIVE };
@@ -29,7 +29,7 @@ void row_problem_free(struct row_problem *problem);
 struct row_way {
     uint32_t piece; /* nonzeros of a piece; 0: as many as possible */
     bool streamed;
-    unsigned iteration; /* outer iteration; 0: 2 */
+    unsigned iteration; /* number of the outer iteration; 0 means 2 */
     const double *weights;
 };
 
@@ -45,7 +45,7 @@ uint32_t solve_row(struct slc_row_solver *solver,
                    double *x,
                    double *objectives);
 
-/* The objective of a row by slc_row_solver.measure. */
+/* Returns the objective of a row, computed by slc_row_solver.measure. */
 double measure_row(struct slc_row_solver *solver, const struct row_problem *problem, double *x);
 
 #endif

@@ -109,7 +109,7 @@ static void every_method_minimizes(void)
     with_every_set(minima_of_one_set);
 }
 
-/* Rows in several pieces; coordinate descent then solves normal equations. */
+/* Rows in several pieces; of these, coordinate descent solves the normal equations. */
 static void pieces_agree(void)
 {
     struct row_problem row = row_problem(ROW_REALS, 16, 2500);
@@ -358,7 +358,7 @@ static void given_solvers_are_called(void)
     CU_ASSERT_STRING_EQUAL(solver->name, "steps");
     CU_ASSERT_EQUAL(solve_row(solver, &row, &(struct row_way){0}, x, objectives), 2);
     solver->end(solver->context);
-    CU_ASSERT(objectives[1] < objectives[0]); /* squared residuals */
+    CU_ASSERT(objectives[1] < objectives[0]); /* objective of squared residuals */
     CU_ASSERT(objectives[2] < objectives[1]);
     CU_ASSERT_EQUAL(steps.begun, 1);
     CU_ASSERT_EQUAL(steps.started, 1);

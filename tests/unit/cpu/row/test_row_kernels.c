@@ -157,7 +157,7 @@ static void sums_case_free(struct sums_case *sums)
     free(sums->models);
 }
 
-/* An array whose numbers after `count` are 42. */
+/* Returns an array whose numbers after the first `count` are 42. */
 static double *guarded(uint64_t count)
 {
     double *numbers = row_numbers(count + GUARD);
@@ -180,7 +180,7 @@ static void check_poisson(uint32_t rank, uint32_t nnz)
 {
     struct sums_case sums = sums_case(rank, nnz);
     const struct row_problem *row = &sums.row;
-    const double floor = 0.3; /* above some models */
+    const double floor = 0.3; /* exceeds some of the models */
     double *phi = guarded(row->width), *want = row_numbers(row->width);
     double *curvature = guarded(nnz), *models = guarded(nnz), *want_curvature = row_numbers(nnz);
 
@@ -204,7 +204,7 @@ static void check_poisson(uint32_t rank, uint32_t nnz)
     check_close(phi, want, row->width, 0.0, 1e-13 * (nnz + 8));
     span.curvature = curvature;
     span.models = models;
-    kernels()->poisson(&span); /* adds the same sums again */
+    kernels()->poisson(&span); /* a second call adds the same sums again */
     for (uint32_t r = 0; r < rank; r++) {
         want[r] *= 2.0;
     }

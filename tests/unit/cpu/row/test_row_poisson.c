@@ -27,7 +27,7 @@ static double *start_of(uint32_t rank, double low)
     return x;
 }
 
-/* phi of plain loops. */
+/* Returns phi, computed by plain loops. */
 static double *phi_of(const struct row_problem *row, const double *x)
 {
     double *phi = row_numbers(row->width);
@@ -160,7 +160,7 @@ static void mu_releases_zeros(void)
     enum { RANK = 10 };
     struct row_problem row = row_problem(ROW_COUNTS, RANK, 50);
     struct slc_row_options options = poisson_options(SLC_ROW_METHOD_MU);
-    unsigned char flags[2][2] = {{0xFF, 0xFF}, {0, 0}}; /* rows 0 and 1 */
+    unsigned char flags[2][2] = {{0xFF, 0xFF}, {0, 0}}; /* flags of rows 0 and 1 */
     double weights[RANK], *x = start_of(RANK, 0.1), *start = start_of(RANK, 0.1);
 
     options.poisson.flags[1] = &flags[0][0];
@@ -186,7 +186,7 @@ static void mu_releases_zeros(void)
     x[1] = 0.3;
     x[3] = 1e-10 * weights[3];
     memcpy(start, x, RANK * sizeof *x);
-    slc_row_solver_set_tolerance(solver, INFINITY); /* no update */
+    slc_row_solver_set_tolerance(solver, INFINITY); /* prevents updates */
     (void)solve_row(solver, &row, &way, x, NULL);
     for (uint32_t r = 0; r < RANK; r++) {
         const bool moves = r != 1 && r != 3 && r != 9;
@@ -261,7 +261,7 @@ static void check_optimum(uint32_t rank, uint32_t nnz)
     static const double lows[] = {0.1, 1e-8, 100.0};
     struct row_problem row = row_problem(ROW_COUNTS, rank, nnz);
     const struct row_way way = {0};
-    /* the plain iteration that needs no line search, as the independent optimum */
+    /* MU needs no line search; after many iterations, its result is the independent optimum */
     double *slow = solution_of(SLC_ROW_METHOD_MU, &row, 3000, 1e-9, 0.1, &way, NULL, NULL);
     const double best = objective_of(&row, slow);
 
@@ -313,7 +313,7 @@ static void check_streamed(uint32_t rank, uint32_t nnz)
 
         CU_ASSERT_EQUAL(memcmp(x, y, rank * sizeof *x), 0);
         CU_ASSERT(fewer <= more);
-        CU_ASSERT(fewer <= 40); /* two traversals per update */
+        CU_ASSERT(fewer <= 40); /* at most two traversals per update */
         free(x);
         free(y);
     }

@@ -26,7 +26,7 @@ void devices_store_create(struct devices_store *made,
                           uint64_t target_nnz);
 void devices_store_destroy(struct devices_store *made);
 
-/* A CP-ALS of rank `rank` on `devices` devices with `threads` each; 0: no devices, sorted
+/* Requests a CP-ALS on `devices` devices with `threads` threads each; 0: no devices, sorted
  * layouts. */
 struct slc_plan_request devices_request(uint32_t rank, unsigned devices, unsigned threads);
 
@@ -49,7 +49,7 @@ void devices_run_close(struct devices_run *run);
 /* Options for this many iterations, with the run's devices if its plan has any. */
 struct slc_cp_options devices_options(const struct devices_run *run, unsigned iterations);
 
-/* A whole run. */
+/* Makes a whole run. */
 void devices_decompose(const char *path,
                        const struct slc_plan_request *request,
                        unsigned iterations,
@@ -57,7 +57,7 @@ void devices_decompose(const char *path,
 
 /* Whether factors and weights are bitwise equal. */
 bool devices_same_bits(const struct slc_cp_result *a, const struct slc_cp_result *b);
-/* The largest ||A(n) - B(n)|| / ||A(n)||. */
+/* Returns the largest ||A(n) - B(n)|| / ||A(n)|| of all modes. */
 double devices_difference(const struct slc_cp_result *a, const struct slc_cp_result *b);
 
 #endif

@@ -314,7 +314,7 @@ static enum slc_status fake_block(struct slc_device *device,
     fake->stats.blocks++;
     fake->stats.block_bytes += block->bytes;
     if (fake->problem.adds_host) {
-        /* A thread that shares the work should compute instead of waiting. */
+        /* Count a wait: a thread that shares the work should compute instead of waiting. */
         fake->counts.waits += fake_queued(fake) >= fake->problem.streams;
     }
     fake_enqueue(fake, work, fake->problem.streams);
@@ -377,7 +377,7 @@ static enum slc_status fake_poll(struct slc_device *device,
         pthread_mutex_lock(&fake->mutex);
         progress->nnz = fake->nnz_done;
         progress->busy = fake->queued > 0;
-        progress->fits = false; /* it gathers nothing */
+        progress->fits = false; /* the fake device collects no batches */
         progress->free_slots =
             fake->queued < fake->problem.streams ? fake->problem.streams - fake->queued : 0;
         pthread_mutex_unlock(&fake->mutex);

@@ -25,11 +25,11 @@ struct fake_options {
 struct fake_counts {
     unsigned copied[FAKE_BLOCKS];   /* number of copies of each block */
     unsigned resident[FAKE_BLOCKS]; /* number of times each block was computed without a copy */
-    unsigned begun, ended;          /* jobs */
+    unsigned begun, ended;          /* number of jobs */
     unsigned opened, closed;
     unsigned flushes;
     unsigned factors_read, factors_written, outputs_read, outputs_added;
-    unsigned waits;     /* blocks that had to wait for a slot, if the problem has adds_host */
+    unsigned waits;     /* blocks that waited for a slot; counted if the problem has adds_host */
     int registered;     /* regions currently registered */
     atomic_uint wrongs; /* violations of the contract */
 };
@@ -40,7 +40,7 @@ struct slc_device *fake_create(const struct fake_options *options);
 /* Sets add_us. */
 void fake_delay_add(struct slc_device *device, unsigned add_us);
 
-/* Only while no job runs. */
+/* Returns the counts. Needs: no job runs. */
 const struct fake_counts *fake_counts(const struct slc_device *device);
 
 /* The k-th of the following fallible calls fails with SLC_ERR_SYSTEM and "refused"; 0: none.

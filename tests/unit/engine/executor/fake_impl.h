@@ -11,8 +11,8 @@ enum { REGIONS = SLC_MAX_ORDER + 4, NO_BLOCK = -1 };
 /* A block to be copied by the thread, or already copied. */
 struct work {
     struct work *next;
-    const void *host; /* NULL: it is on the device */
-    uint64_t hash;    /* of the host's bytes when it was enqueued */
+    const void *host; /* bytes in host memory; NULL if the block is on the device */
+    uint64_t hash;    /* hash of the host's bytes when the block was enqueued */
     uint64_t ticket;
     uint64_t block, bytes, padded_bytes, nnz;
     void *data;
@@ -32,10 +32,10 @@ struct fake {
     bool open, working;
     bool broken;     /* a call of the job failed */
     bool keeps;      /* the job has resident blocks */
-    bool lost;       /* some did not arrive: the device must be reopened */
-    bool has_output; /* of the last job, which succeeded */
+    bool lost;       /* some resident blocks did not arrive, so the device must be reopened */
+    bool has_output; /* the last job succeeded, and `output` is its output */
     uint64_t refuse_at, calls;
-    int64_t damaged; /* block */
+    int64_t damaged; /* number of the block to report as damaged */
 
     struct {
         char *memory;
@@ -46,12 +46,12 @@ struct fake {
     uint64_t kept_bytes, kept_tiles;
 
     pthread_t thread;
-    pthread_mutex_t mutex; /* of all members below */
+    pthread_mutex_t mutex; /* protects all members below */
     pthread_cond_t changed;
     struct work *first, **end;
     unsigned queued; /* queued pieces, including the current one */
     uint64_t asked, done;
-    uint64_t nnz_done; /* of the job */
+    uint64_t nnz_done; /* nonzeros of the job computed so far */
     int64_t found_damaged;
     bool leave;
 };
@@ -75,7 +75,7 @@ struct fake *fake_of(const struct slc_device *device);
 /* Whether this call must fail. */
 enum slc_status
 fake_call(struct fake *fake, bool needs_open, const char *name, struct slc_error *err);
-/* For the rows of any mode. */
+/* Returns scratch for dense algebra on the rows of any mode. */
 struct slc_dense *fake_dense(const struct fake *fake);
 
 /* Operations of devices in a group: fake_group.c. */

@@ -97,7 +97,7 @@ void shared_close(struct shared_run *shared)
 {
     uint64_t alone = 0;
 
-    /* Only a pass that an adaptive split leaves entirely to the device may wait in it. */
+    /* The host may wait only in passes that an adaptive split leaves to the device alone. */
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
         alone +=
             shared->hybrid[n].wish.kind == SLC_HYBRID_ADAPTIVE ? shared->hybrid[n].passes_alone : 0;

@@ -7,7 +7,7 @@
 
 enum { SHARED_RANK = 3, SHARED_DRAWS = 40000, SHARED_LATE_US = 200, SHARED_WISHES = 5 };
 
-/* Fractions 0, 0.3 and 1, adaptive, and a queue. */
+/* Splits with the fractions 0, 0.3 and 1, an adaptive split, and a queue. */
 extern const struct slc_hybrid_wish shared_wishes[SHARED_WISHES];
 
 /* A tensor, its store, integer factors and the oracle's sums. */
@@ -18,7 +18,7 @@ struct shared_problem {
     double *want[SLC_MAX_ORDER];
 };
 
-/* Creates it unless it exists. shared_problem_free accepts a zero-initialized problem. */
+/* Creates the problem unless it exists. shared_problem_free accepts a zero-initialized problem. */
 void shared_problem(struct shared_problem *problem,
                     const char *name,
                     uint64_t draws,

@@ -124,7 +124,7 @@ static void accepts_small_inputs(void)
     CU_ASSERT_EQUAL(assigned_load(even, 4, 2), 8);
 }
 
-/* Contiguous runs, each within the largest weight of an even share, ends included. */
+/* Devices get contiguous runs that differ from an even share by at most the largest weight. */
 static void equal_shares_are_nearly_equal(void)
 {
     uint64_t draw = 0;

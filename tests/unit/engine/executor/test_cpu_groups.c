@@ -57,7 +57,7 @@ static void same_bits_on_any_devices(void)
         make_shape(&made, s);
         for (unsigned variant = 0; variant < 4; variant++) {
             if (slc_test_threads_only() && variant % 3 != s && variant != s) {
-                continue; /* each variant with some shape */
+                continue; /* each variant is tested with some shape */
             }
             struct slc_plan_request request =
                 devices_request(variant == 3 && s == 0 ? 70 : 5, 0, 2);
@@ -182,7 +182,7 @@ static void devices_may_have_nothing(void)
 
 /* A device that fails at its k-th tile, or sets the stop flag. */
 struct failing {
-    struct slc_backend backend; /* first */
+    struct slc_backend backend; /* first member, because the engine has a pointer to it */
     struct slc_backend_ops ops;
     struct slc_backend *inner;
     atomic_int left;
@@ -294,8 +294,8 @@ static void stop_after_two(void *context, const struct slc_cp_iteration *iterati
     failing.stop = iteration->iteration == 2;
 }
 
-/* After an iteration: the result of that many iterations. Within a pass: a model, and the
- * reason. */
+/* A stop after an iteration leaves the result of that iteration; a stop within a pass leaves a
+ * model. */
 static void a_stop_ends_all(void)
 {
     struct slc_plan_request request = devices_request(4, 3, 2);

@@ -15,7 +15,7 @@ enum { DEVICES_MAX = 5, NOBODY = DEVICES_MAX };
 
 /* A device that fails at the `fail_at`-th access (from 1) to its rows. */
 struct device {
-    struct slc_backend backend; /* first */
+    struct slc_backend backend; /* first member: the ring has a pointer to it */
     struct slc_backend_ops ops;
     uint64_t calls, fail_at;
 };
@@ -29,7 +29,7 @@ struct ring {
     struct slc_matrix *copies[DEVICES_MAX];
     struct slc_device_rows pieces[DEVICES_MAX];
     struct slc_row_span *ranges[DEVICES_MAX];
-    uint8_t *owner; /* of each row; NOBODY */
+    uint8_t *owner; /* owner of each row, or NOBODY */
     struct slc_exchange_job job;
     struct slc_exchange_stats stats[DEVICES_MAX];
 };
@@ -213,7 +213,7 @@ static void all_copies_are_equal(void)
     static const struct {
         uint64_t rows;
         uint32_t cols;
-        uint64_t longest; /* run of rows of one owner */
+        uint64_t longest; /* longest run of rows of one owner */
     } shapes[] = {{0, 3, 1}, {1, 16, 1}, {7, 1, 2}, {300, 5, 9}, {20000, 16, 700}, {900, 1000, 1}};
     const unsigned most = slc_test_quick() ? 5 : 6;
 
@@ -277,7 +277,7 @@ static void a_failure_ends_it_for_all(void)
             ring.device[d].fail_at = 0;
         }
     }
-    /* And the ring can be used again. */
+    /* The ring can be used again. */
     fill_copies(&ring);
     SLC_ASSERT_OK(slc_exchange_run(exchange, &ring.job, ring.stats, &err), &err);
     CU_ASSERT_EQUAL(count_wrong(&ring, false), 0);
@@ -314,7 +314,7 @@ static void refuses_and_runs_out(void)
     ring_destroy(&ring);
     slc_exchange_destroy(exchange);
 
-    /* Rows are never longer than planned. */
+    /* Rows longer than planned are rejected. */
     ring_create(&ring, 2, SLC_F64, 2, 40000, 1, false);
     SLC_ASSERT_OK(slc_exchange_create(2, 128, &exchange, &err), &err);
     SLC_ASSERT_FAILS(slc_exchange_run(exchange, &ring.job, ring.stats, &err), SLC_ERR_USAGE, &err,

@@ -170,7 +170,7 @@ static void check_shares(const struct group_run *run, const struct slc_cp_result
         CU_ASSERT(result->devices[d].copied_bytes > 0);
         sent += result->devices[d].sent_bytes;
         received += stats.bytes_from_devices;
-        /* Copied in once, and out of the first device once; outputs stay. */
+        /* Factors are copied to each device once, and back from the first; outputs stay. */
         CU_ASSERT_EQUAL(fake_counts(run->device[d])->factors_written, 3);
         CU_ASSERT_EQUAL(fake_counts(run->device[d])->factors_read, d == 0 ? 3 : 0);
         CU_ASSERT_EQUAL(fake_counts(run->device[d])->outputs_read, 0);
@@ -311,7 +311,7 @@ static void test_refusals(void)
             (void)fake_refuse(run.device[d], 0);
             if (status != SLC_OK) {
                 SLC_ASSERT_FAILS(status, SLC_ERR_SYSTEM, &err, "was refused");
-                /* Resident blocks may be lost. */
+                /* Open the group again, because resident blocks may be lost. */
                 group_stop(&run);
                 slc_error_clear(&err);
                 SLC_ASSERT_OK(group_start(&run, request, &err), &err);
@@ -323,7 +323,7 @@ static void test_refusals(void)
     }
     group_stop(&run);
 
-    /* Opening, too. */
+    /* Calls of opening fail, too. */
     for (unsigned d = 0; d < 3; d++) {
         for (uint64_t k = 1; k <= 2; k++) {
             slc_error_clear(&err);

@@ -163,7 +163,7 @@ static void everything_is_given_once(void)
     devices_store_destroy(&made);
 }
 
-/* The same units for one device and for four. */
+/* Checks that the units are the same for one device and for four. */
 static void compare_units(const struct slc_reader *reader, enum slc_split split, uint64_t rows)
 {
     struct slc_group_division one, four;

@@ -24,7 +24,7 @@ struct problem {
     struct fixture_tensor tensor;
     char path[512];
     struct slc_matrix factors[MODES];
-    double *want[MODES]; /* the oracle's result */
+    double *want[MODES]; /* result of the oracle for each mode */
 };
 
 static void take_answers(struct problem *problem)
@@ -42,8 +42,8 @@ static void take_answers(struct problem *problem)
     }
 }
 
-/* The store of nearly all tests: replicas need full tiles, which are slow to make. Five, or four
- * under ThreadSanitizer: one more than two workers may have begun when the second is stopped. */
+/* Nearly all tests share this store, because its full tiles are slow to make. It has five tiles
+ * (ThreadSanitizer: four), one more than two workers may have begun when the second is stopped. */
 static struct problem tiled;
 static unsigned tile_count;
 
@@ -156,7 +156,7 @@ load(struct fixture_run *run, const volatile int *flag, struct slc_error *err)
                             run->plan.threads, NULL, &stop, err);
 }
 
-/* Checks that nothing is held. */
+/* Checks that the device holds no replicas. */
 static void check_empty(struct fixture_run *run, const struct problem *problem)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -298,7 +298,7 @@ static void names_a_failing_read(void)
     slc_error_clear(&err);
     SLC_ASSERT_OK(load(&run, NULL, &err), &err);
     check_copies(&run, &tiled);
-    /* A flipped bit in a later load: the replicas held before are dropped, too. */
+    /* After a flipped bit in a later load, the replicas of the earlier load are dropped, too. */
     slc_faulty_flip(&faulty, 3, 100000);
     SLC_ASSERT_FAILS(load(&run, NULL, &err), SLC_ERR_DAMAGED, &err, "");
     check_block(&run, &faulty, &err);

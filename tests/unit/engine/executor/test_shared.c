@@ -9,7 +9,7 @@
 static const struct slc_hybrid_wish adaptive = {SLC_HYBRID_ADAPTIVE, 0};
 static struct shared_problem many, one, empty;
 
-/* Over all requests: every nonzero once in each of `passes` passes. */
+/* Checks that `passes` passes computed every nonzero once each, on one side or the other. */
 static void
 check_parts(const struct shared_run *shared, const struct slc_hybrid *share, uint64_t passes)
 {
@@ -19,7 +19,7 @@ check_parts(const struct shared_run *shared, const struct slc_hybrid *share, uin
     CU_ASSERT_EQUAL(share->passes, passes);
     CU_ASSERT_EQUAL(share->parts[0].nnz + share->parts[1].nnz, passes * nnz);
     if (share->wish.kind == SLC_HYBRID_STATIC && shared->problem == &many) {
-        /* Within a block. */
+        /* The fraction is right to within a block. */
         CU_ASSERT_DOUBLE_EQUAL(fraction, share->wish.fraction, 0.03);
         CU_ASSERT(share->wish.fraction > 0 || fraction == 0);
         CU_ASSERT(share->wish.fraction < 1 || fraction == 1);
@@ -92,7 +92,7 @@ static void test_both_sets(void)
         struct shared_run shared;
         uint64_t least, all;
 
-        /* One value for both plans: the process may grow between them. */
+        /* Use one value for both plans, because the process may grow between them. */
         request.resident_bytes = slc_memory_resident();
         shared_limits(&many, &request, &least, &all);
         request.memory_bytes = 1;
@@ -181,7 +181,7 @@ static void test_plans(void)
     CU_ASSERT_EQUAL(alone.output_bytes, 0);
     CU_ASSERT_EQUAL(alone.scratch_bytes, 0);
     CU_ASSERT(shared.output_bytes > 0 && shared.scratch_bytes > 0);
-    /* The process may have grown between the two. */
+    /* Subtract the process, which may have grown between the two plans. */
     CU_ASSERT(shared.minimum_bytes - shared.process_bytes >
               alone.minimum_bytes - alone.process_bytes);
     /* No more blocks are resident than the device computes. */
@@ -260,7 +260,7 @@ static void test_without_cpu(void)
     }
 }
 
-/* Copies made so far of all blocks. */
+/* Returns the number of copies of blocks made so far. */
 static uint64_t copies_made(const struct shared_run *shared)
 {
     const uint64_t blocks = slc_reader_info(shared->run.store.reader)->block_count;

@@ -48,7 +48,7 @@ static void test_failing_reads(void)
     }
 }
 
-/* Damage of a block on either side. */
+/* A damaged block on the CPU's side or the device's. */
 static void test_damage(void)
 {
     shared_problem(&many, "many", SHARED_DRAWS, 4096);
@@ -110,7 +110,7 @@ static void test_no_memory(void)
         bool hit;
 
         slc_error_clear(&err);
-        slc_fault_arm(SLC_FAULT_ALLOCATION, fault + 1); /* the first is the test's */
+        slc_fault_arm(SLC_FAULT_ALLOCATION, fault + 1); /* 1 is the test's own */
         status = shared_compute(&shared, 1, NULL, NULL, NULL, &err);
         hit = slc_fault_seen(SLC_FAULT_ALLOCATION) > fault;
         slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
@@ -147,7 +147,7 @@ static void test_refusals(void)
         (void)fake_refuse(shared.run.device, 0);
         shared_check(&shared, 1);
         calls = fake_refuse(shared.run.device, 0);
-        /* Their number varies; at least two thirds of them occur again. */
+        /* The number of calls varies; at least two thirds of them are made again. */
         for (uint64_t k = 1; k < calls * 2 / 3; k += 1 + calls / 20) {
             const unsigned begun = fake_counts(shared.run.device)->begun;
 

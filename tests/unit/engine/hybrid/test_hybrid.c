@@ -138,7 +138,7 @@ static void note_shared(struct slc_hybrid *share, double cost)
     slc_hybrid_record_cost(share, cost);
 }
 
-/* The CPU saves a tenth of a second per pass: it gets a part if that costs less. */
+/* The CPU saves a tenth of a second per pass, and gets a part if its part costs less than that. */
 static void leaves_the_cpu_out(void)
 {
     struct slc_hybrid cheap = {.wish = {SLC_HYBRID_ADAPTIVE, 0}};
@@ -146,7 +146,7 @@ static void leaves_the_cpu_out(void)
     struct slc_hybrid fixed = {.wish = {SLC_HYBRID_STATIC, 0.5}};
     struct slc_hybrid queue = {.wish = {SLC_HYBRID_QUEUE, 0}};
 
-    CU_ASSERT(!slc_hybrid_without_cpu(&cheap)); /* nothing is known */
+    CU_ASSERT(!slc_hybrid_without_cpu(&cheap)); /* without measurements, the CPU takes part */
     for (unsigned i = 1; i <= 20; i++) {
         note_shared(&cheap, 0.09);
         note_shared(&dear, 0.11);

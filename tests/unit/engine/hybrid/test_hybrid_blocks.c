@@ -15,17 +15,17 @@ enum { BLOCKS_MOST = 400 };
 struct scene {
     uint64_t count;
     uint64_t nnz[BLOCKS_MOST];
-    uint8_t state[BLOCKS_MOST];    /* at the start of the pass */
+    uint8_t state[BLOCKS_MOST];    /* state of each block at the start of the pass */
     double rate[SLC_HYBRID_PARTS]; /* nonzeros a second */
     unsigned slots;
     unsigned backlog; /* blocks in progress on the device at a time */
 };
 
 struct player {
-    uint64_t block[BLOCKS_MOST]; /* blocks in progress: the first is being computed */
-    bool slot[BLOCKS_MOST];      /* whether it is in a slot */
+    uint64_t block[BLOCKS_MOST]; /* blocks in progress; the first one is being computed */
+    bool slot[BLOCKS_MOST];      /* whether the block is in a slot */
     unsigned count;
-    double free_at; /* time when that is finished */
+    double free_at; /* time at which the computation is finished */
 };
 
 /* A simulated pass. */
@@ -174,13 +174,13 @@ static uint64_t all_nnz(const struct scene *scene)
     return nnz;
 }
 
-/* The time of both together without waiting. */
+/* Returns the time of both sides together without waiting. */
 static double ideal_seconds(const struct scene *scene)
 {
     return (double)all_nnz(scene) / (scene->rate[SLC_HYBRID_CPU] + scene->rate[SLC_HYBRID_GPU]);
 }
 
-/* Every N-th of these blocks is resident. */
+/* Makes every `every`-th block resident. */
 static void hold(struct scene *scene, unsigned every)
 {
     for (uint64_t b = 0; every > 0 && b < scene->count; b += every) {
@@ -219,7 +219,7 @@ static void test_residents(void)
         struct slc_hybrid queue = {.wish = {SLC_HYBRID_QUEUE, 0}};
 
         for (uint64_t b = 0; b < scene.count; b++) {
-            /* Some are resident, some are to become resident. */
+            /* Some blocks are resident, and some are to become resident. */
             if (b % 10 < tenths) {
                 scene.state[b] =
                     b % 2 == 0 ? SLC_HYBRID_OF_GPU : SLC_HYBRID_OF_GPU | SLC_HYBRID_HELD;
@@ -232,7 +232,7 @@ static void test_residents(void)
     }
 }
 
-/* All but one are resident: the device leaves that block to the CPU while it has others. */
+/* If all blocks but one are resident, the device leaves this block to the CPU. */
 static void test_one_free(void)
 {
     for (uint64_t count = 2; count <= 8; count++) {

@@ -23,7 +23,7 @@ static void open_sides(enum slc_hybrid_kind kind,
     slc_hybrid_tiles_init(&sides, &options);
 }
 
-/* The side of a tile that is computed at once. */
+/* Returns the side of a tile that is computed at once. */
 static enum slc_hybrid_side one(uint64_t ordinal, uint64_t busy_ns)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -69,7 +69,7 @@ static void ordinals_decide(void)
     slc_hybrid_tiles_destroy(&sides);
 }
 
-/* As a queue, the device's places are filled first; every place has its own number. */
+/* With a queue, the device's places are filled first; every place has its own number. */
 static void the_device_first(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -114,7 +114,7 @@ static void a_tenth_is_measured(void)
     for (uint64_t k = 10; k < 90; k++) {
         device += one(k, 7) == SLC_HYBRID_GPU;
     }
-    CU_ASSERT(device == 59 || device == 60); /* the fraction is 0.75 or next to it */
+    CU_ASSERT(device == 59 || device == 60); /* the fraction is 0.75 up to rounding */
     slc_hybrid_tiles_report(&sides, &report);
     CU_ASSERT(report.fraction > 0.75 - 1e-9 && report.fraction < 0.75 + 1e-9);
     slc_hybrid_tiles_destroy(&sides);

@@ -126,7 +126,7 @@ static void tight_budgets_buy_slots_then_cache(void)
 /* A budget too small for any scratch: columns of the output are divided. */
 static void columns_where_scratch_does_not_fit(void)
 {
-    /* So large that the rows of a tile exceed a window and would need sorting. */
+    /* Modes so large that the rows of a tile exceed a window and would need sorting. */
     static const uint64_t dims[3] = {200000, 100, 100};
     struct slc_plan_request request = fixture_request(16);
     struct slc_error err = SLC_ERROR_INIT;
@@ -170,7 +170,7 @@ static void schedules_follow_the_blocks(void)
 
     open_five_blocks(&store);
     SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
-    CU_ASSERT_EQUAL(plan.schedule, SLC_SCHEDULE_FILE); /* near equal */
+    CU_ASSERT_EQUAL(plan.schedule, SLC_SCHEDULE_FILE); /* blocks of nearly equal size */
     slc_store_close(&store);
 
     fixture_random(&tensor, 3, dims, 9000, slc_test_seed());
@@ -253,7 +253,7 @@ static void passes_read_the_planned_bytes(void)
     struct fixture_run run;
     struct slc_error err = SLC_ERROR_INIT;
     uint64_t bytes_read[3];
-    uint64_t store_bytes = 0; /* known from the first plan on */
+    uint64_t store_bytes = 0; /* set by the first plan */
     unsigned partly = 0;
     char path[512];
 
@@ -346,7 +346,7 @@ static void factors_beyond_the_address_space(void)
     struct slc_error err = SLC_ERROR_INIT;
     char path[512];
 
-    /* One nonzero: two would be further apart than the largest extent of a tile. */
+    /* One nonzero, because two nonzeros would not fit in a tile. */
     fixture_random(&tensor, 2, dims, 1, slc_test_seed());
     fixture_store(&tensor, slc_test_folder(), "long", SLC_CODEC_PACKED, 4096, path);
     fixture_destroy(&tensor);
@@ -376,7 +376,7 @@ static void replicas_use_the_rest(void)
     CU_ASSERT_EQUAL(without.copies_bytes, 0);
     CU_ASSERT_EQUAL(without.copies_wanted_bytes, 0);
     wanted = plan.copies_bytes;
-    /* The process may have grown between the two. */
+    /* Subtract the process, which may have grown between the two plans. */
     CU_ASSERT_EQUAL(without.total_bytes - without.process_bytes + plan.copies_bytes,
                     plan.total_bytes - plan.process_bytes);
 

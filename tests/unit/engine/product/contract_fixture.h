@@ -13,7 +13,7 @@ struct problem {
     char output[256];
     char vector_path[SLC_MAX_ORDER][256];
     double *vector[SLC_MAX_ORDER];
-    unsigned contracted; /* bit n: mode n */
+    unsigned contracted; /* bit n is set if mode n has a vector */
     struct slc_contract_options options;
 };
 
@@ -37,7 +37,7 @@ double product_of(const struct problem *problem, uint64_t i);
  * Returns true if sums were in the order of the result. */
 bool check_exact(struct problem *problem);
 
-/* The smallest budget, as named by the error of a smaller one. */
+/* Returns the smallest budget, which the error of a smaller budget names. */
 uint64_t named_budget(const struct slc_contract_options *options);
 
 #endif

@@ -9,9 +9,9 @@
 
 enum fake_side {
     FAKE_ALL,  /* all tiles are multiplied here */
-    FAKE_NONE, /* all by the worker itself */
-    FAKE_ODD,  /* every other tile here */
-    FAKE_FREE  /* here if a lane is free */
+    FAKE_NONE, /* the worker itself multiplies all tiles */
+    FAKE_ODD,  /* every other tile is multiplied here */
+    FAKE_FREE  /* a tile is multiplied here if a lane is free */
 };
 
 enum { FAKE_LANES = 4 };
@@ -22,23 +22,23 @@ struct fake_products {
     enum fake_side side;
     unsigned lanes;      /* 1 .. FAKE_LANES */
     uint32_t room;       /* fibers delivered at a time */
-    uint64_t host_bytes; /* memory that it reports */
+    uint64_t host_bytes; /* host memory that the table reports */
     uint64_t refuse;     /* number of the fallible call that fails, from 1; 0: none */
     uint64_t damaged;    /* ordinal of the damaged tile, from 1; 0: none */
 
-    unsigned calls;  /* that may fail */
+    unsigned calls;  /* number of calls that may fail */
     unsigned wrongs; /* violations of the contract */
     unsigned plans, opens, closes;
-    uint64_t here, elsewhere; /* tiles */
+    uint64_t here, elsewhere; /* tiles multiplied here and by workers */
     bool is_open;
 
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    uint32_t modes; /* that are contracted */
+    uint32_t modes; /* contracted modes */
     const struct slc_matrix *vectors[SLC_MAX_ORDER];
     struct fake_lane *lane_of[SLC_MAX_THREADS]; /* lane of each worker's tile; NULL: none */
-    bool inside[SLC_MAX_THREADS];               /* between take and leave */
-    struct fake_lane *lane;                     /* lanes of them */
+    bool inside[SLC_MAX_THREADS];               /* whether the worker is between take and leave */
+    struct fake_lane *lane;                     /* array of `lanes` lanes */
 };
 
 void fake_products_begin(struct fake_products *fake);

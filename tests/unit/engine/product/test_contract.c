@@ -40,7 +40,7 @@ static void test_against_naive(void)
         {5, {8, 9, 10, 11, 12}, 30000, 4, UNIFORM},
         {6, {3, 4, 1, 5, 6, 7}, 20000, 33, EQUAL},
         {6, {3, 4, 1, 5, 6, 7}, 20000, 63, UNIFORM},
-        {3, {1009, 203, 71}, 60000, 0, SKEWED}, /* without vectors: the store itself */
+        {3, {1009, 203, 71}, 60000, 0, SKEWED}, /* without vectors, the result equals the store */
         {3, {10, 20, 30}, 0, 2, UNIFORM},
         {3, {10, 20, 30}, 1, 2, UNIFORM},
         {3, {10, 20, 30}, 0, 7, UNIFORM},

@@ -17,7 +17,7 @@ struct order_case {
     unsigned fibers; /* mode whose fibers the store keeps together */
     unsigned contracted;
     enum shape shape;
-    bool ordered; /* sums are in the order of the result */
+    bool ordered; /* true: sums are in the order of the result */
 };
 
 static const struct order_case order_cases[] = {
@@ -51,7 +51,7 @@ static void create_in_order(struct problem *problem, const struct order_case *c,
     problem_create(problem, c->order, c->dims, c->count, c->contracted, c->shape, integers, &build);
     problem->options.fibers = SLC_FIBERS_NONE;
     problem->options.overwrite = true;
-    /* If a run may be inherited. */
+    /* The result may inherit the run of the store. */
     if (c->contracted != 1U << c->fibers && c->ordered) {
         problem->options.fibers = SLC_FIBERS_AUTO;
     }

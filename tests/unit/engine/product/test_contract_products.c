@@ -17,7 +17,7 @@ struct shape_case {
     uint64_t count;
     unsigned contracted;
     enum shape shape;
-    unsigned fibers; /* mode whose whole fibers the store keeps together; the order: auto */
+    unsigned fibers; /* mode whose fibers the store keeps whole; order: auto */
     bool relabel;
 };
 
@@ -34,11 +34,11 @@ static const struct shape_case cases[] = {
     {4, {30, 1, 50, 40}, 20000, 6, UNIFORM, 2, false},
     {6, {3, 4, 1, 5, 6, 7}, 20000, 33, EQUAL, 6, false},
     {3, {UINT64_C(1) << 33, 10, 5}, 20000, 2, UNIFORM, 3, false},
-    /* Numbers. */
+    /* Results that are numbers. */
     {1, {50}, 200, 1, UNIFORM, 1, false},
     {3, {9, 7, 5}, 3000, 7, ZEROS, 3, false},
     {3, {200, 3000, 40}, 100000, 7, SKEWED, 3, true},
-    /* Next to nothing. */
+    /* Tensors with no nonzeros or few. */
     {3, {10, 20, 30}, 0, 2, UNIFORM, 3, false},
     {3, {10, 20, 30}, 1, 6, UNIFORM, 3, false},
     {3, {10, 20, 30}, 0, 7, UNIFORM, 3, false},

@@ -15,7 +15,7 @@ enum { WORKERS_MAX = 32 };
 struct pass {
     const struct ttm_problem *problem;
     const struct slc_tile_products *products;
-    double sum[WORKERS_MAX]; /* over the elements of all rows */
+    double sum[WORKERS_MAX]; /* per worker, the sum of the elements of all rows */
     uint64_t nnz[WORKERS_MAX];
 };
 
@@ -147,7 +147,7 @@ static void all_is_multiplied(void)
         products.streams = 2;
         SLC_ASSERT_OK(run_pass(&problem, &products, 1, &err), &err);
         CU_ASSERT_EQUAL(products.plan.streams, 2);
-        /* The smallest sufficient memory. */
+        /* A pass with the smallest sufficient memory. */
         SLC_ASSERT_OK(run_pass(&problem, &products, 0, &err), &err);
         CU_ASSERT_EQUAL(products.plan.streams, 2);
         CU_ASSERT_EQUAL(products.plan.total_bytes, products.plan.minimum_bytes);

@@ -174,7 +174,7 @@ static void test_failing_files(void)
             CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
             CU_ASSERT(status != SLC_OK || !exists(path_in(test_folder(), "out.fibers.tmp")));
             CU_ASSERT_FALSE(exists(path_in(test_folder(), "out.fibers.tmp.part")));
-            /* Also if it is complete but not yet durable: nothing fails in removing it. */
+            /* The temporary store is removed even if it is complete but not yet durable. */
             CU_ASSERT(kinds[i] != SLC_FAULTY_SYNC ||
                       !exists(path_in(test_folder(), "out.fibers.tmp")));
             if (!slc_faulty_fired(&faulty)) {
@@ -207,7 +207,7 @@ static void test_failing_memory(void)
         }
         CU_ASSERT_EQUAL(status, err.status);
         CU_ASSERT(status != SLC_OK || !exists(path_in(test_folder(), "out.fibers.tmp")));
-        /* Files that the failed removal left. */
+        /* Remove the files that the failed removal left. */
         SLC_ASSERT_OK(slc_fiber_order_remove(slc_quick_files(),
                                              path_in(test_folder(), "out.fibers.tmp"), &err),
                       NULL);

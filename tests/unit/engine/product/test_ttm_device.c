@@ -34,7 +34,7 @@ static void run_shape(const struct ttm_problem *problem,
     CU_ASSERT_EQUAL(ttm_folder_names(problem->folder), 2);
 }
 
-/* The work of both sides adds up, and each has its part. */
+/* Checks that the work of both sides adds up, and that each side has a part. */
 static void check_report(const struct ttm_problem *problem,
                          const struct slc_hybrid_wish *wish,
                          const struct slc_ttm_report *report)
@@ -231,7 +231,7 @@ static void smallest_budget(void)
             CU_ASSERT_EQUAL(plan.threads, lanes + (w > 0 ? 2 : 0));
             CU_ASSERT_EQUAL(division.outputs, w > 0 ? 2 : 0);
         }
-        /* Two for each of two threads, and more for the tiles after these. */
+        /* Two lanes for each of two threads, and more lanes for the tiles after these. */
         CU_ASSERT_EQUAL(lanes, w > 0 ? SLC_DEVICE_STREAMS + 4 : 4);
     }
     /* The largest number of threads, some of which belong to lanes. */

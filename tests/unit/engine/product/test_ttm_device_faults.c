@@ -20,8 +20,8 @@ static const struct slc_hybrid_wish wishes[] = {{SLC_HYBRID_NONE, 0},
 struct scene {
     struct ttm_problem problem;
     struct slc_device *device;
-    uint64_t hash; /* of that result, made with a different matrix */
-    double value;  /* element in which they differ */
+    uint64_t hash; /* hash of that result, which was made with a different matrix */
+    double value;  /* the element in which the matrices differ */
 };
 
 static enum slc_status multiply(struct scene *scene,
@@ -129,8 +129,8 @@ static void a_tile_is_damaged(void)
     open_scene(&scene);
     for (size_t w = 0; w < SLC_COUNT(wishes); w++) {
         struct slc_error err = SLC_ERROR_INIT;
-        /* A static half has every second tile; splits that depend on time may not have this
-         * tile. */
+        /* With a static half, the device certainly gets this tile; with splits that depend on time,
+         * it may not. */
         const bool certain = w < 2;
         enum slc_status status;
 

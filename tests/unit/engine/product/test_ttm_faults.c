@@ -82,7 +82,7 @@ static void every_operation_fails(void)
             status = again(&problem, &faulty.table, &err);
             CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
             if (status == SLC_OK) {
-                /* Nothing depends on closing the locked folder, which is last. */
+                /* Only a failed close of the locked folder, the last close, is no error. */
                 CU_ASSERT(!slc_faulty_fired(&faulty) || kinds[i] == SLC_FAULTY_CLOSE);
                 CU_ASSERT(!result_is(&problem, old));
                 break;
@@ -97,7 +97,7 @@ static void every_operation_fails(void)
     ttm_problem_destroy(&problem);
 }
 
-/* The syncs of the folder's name, of both files, and of their names before and after. */
+/* Each sync fails: of the folder's name, of both files, and of their names before and after. */
 static void syncs_fail(void)
 {
     struct slc_faulty faulty;

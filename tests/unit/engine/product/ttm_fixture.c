@@ -49,7 +49,7 @@ static void fill_matrix(struct slc_matrix *matrix, bool integers)
     }
 }
 
-/* The same with absolute values, the scale of errors. */
+/* Computes the product of absolute values, which is the scale of errors. */
 static void ask_magnitude(struct ttm_problem *problem, const uint64_t *order, const uint64_t *fiber)
 {
     const struct slc_matrix *matrix = &problem->matrix;

@@ -11,7 +11,7 @@ struct ttm_problem {
     struct fixture_tensor tensor;
     unsigned mode;
     char store[512];
-    char folder[600]; /* of the result */
+    char folder[600]; /* folder of the result */
     struct slc_matrix matrix;
     uint64_t fibers;
     uint64_t *coords; /* fibers x order, ascending; 0 in `mode` */
@@ -23,8 +23,8 @@ struct ttm_problem {
 struct ttm_shape {
     enum slc_ttm_form form;
     unsigned threads;
-    bool least;                /* memory: the smallest sufficient, or plenty */
-    struct slc_device *device; /* NULL: none */
+    bool least;                /* true: the smallest sufficient memory; false: plenty */
+    struct slc_device *device; /* device that multiplies, or NULL */
     struct slc_hybrid_wish hybrid;
     unsigned streams;
 };
@@ -35,8 +35,8 @@ struct ttm_result {
     uint64_t modes, cols;
     int64_t *coords; /* fibers x modes */
     double *rows;    /* fibers x cols, of either type */
-    uint64_t bytes;  /* of both files */
-    uint64_t hash;   /* of all their bytes */
+    uint64_t bytes;  /* size of both files */
+    uint64_t hash;   /* hash of all bytes of both files */
 };
 
 /* Tiles of up to `tile_nnz` nonzeros (0: full), so that there are many borders. A matrix of small

@@ -14,11 +14,11 @@
 struct fixture_tensor {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
-    struct slc_fiber_run run; /* of the keys */
+    struct slc_fiber_run run; /* fiber run of the keys */
     uint64_t nnz;             /* distinct coordinates, ascending by key */
     uint64_t *coords[SLC_MAX_ORDER];
     double *values;
-    uint32_t tile_nnz[3]; /* of the store's tiles, in rotation; 0: full tiles */
+    uint32_t tile_nnz[3]; /* sizes of the store's tiles, in rotation; 0: full tiles */
     double lie;           /* factor of the store's sums of squares over the true ones; 0: true */
 };
 
@@ -28,7 +28,7 @@ void fixture_random(struct fixture_tensor *tensor,
                     const uint64_t *dims,
                     uint64_t draws,
                     uint64_t seed);
-/* The same with keys that have a fiber run. */
+/* Does the same as fixture_random, with keys that have a fiber run. */
 void fixture_random_run(struct fixture_tensor *tensor,
                         unsigned order,
                         const uint64_t *dims,
@@ -54,7 +54,7 @@ struct fixture_run {
     struct slc_backend *backend;
 };
 
-/* Options and a request for f64, all cached, no limits; a test changes its subject. */
+/* Request for f64 with all blocks cached and no limits; a test changes what it tests. */
 struct slc_plan_request fixture_request(uint32_t rank);
 struct slc_cp_options fixture_options(uint32_t rank, unsigned iterations);
 /* Sets the regularization of all modes. */
@@ -73,7 +73,7 @@ enum slc_status fixture_plan_beyond(struct slc_reader *reader,
                                     struct slc_plan *plan,
                                     struct slc_error *err);
 
-/* fixture_open with such a plan. */
+/* Does the same as fixture_open, with the plan of fixture_plan_beyond. */
 enum slc_status fixture_open_beyond(struct fixture_run *run,
                                     const char *path,
                                     struct slc_plan_request *request,

@@ -27,10 +27,10 @@ void naive_iterate(struct naive_cp *model,
                    unsigned iteration,
                    double regularization);
 
-/* 1 - ||X - M|| / ||X|| over every cell of the grid. */
+/* Returns 1 - ||X - M|| / ||X|| over all cells. */
 double naive_fit(const struct naive_cp *model, const struct fixture_tensor *tensor);
 
-/* Largest difference of a cell between the two models. */
+/* Returns the largest difference of a cell between the two models. */
 double naive_distance(const struct naive_cp *model, const struct slc_cp_result *result);
 
 #endif

@@ -62,7 +62,7 @@ static void make_tensor(struct fixture_tensor *tensor,
     }
 }
 
-/* A store of it in the test's folder. */
+/* Writes the tensor to a store in the test's folder. */
 static void
 open_store(const struct fixture_tensor *tensor, const char *name, struct slc_store *store)
 {
@@ -247,7 +247,7 @@ static void weights_are_shared_by_the_modes(void)
     fixture_destroy(&tensor);
 }
 
-/* A column that is twice another, and a component without weight. */
+/* A column that is twice another, and a component of weight 0, are reported. */
 static void dependent_columns_are_reported(void)
 {
     static const double lambda[RANK] = {1.0, 1.0, 0.0};

@@ -18,7 +18,7 @@ enum { HISTORY = 64 };
 struct history {
     unsigned count;
     struct slc_cp_iteration iterations[HISTORY];
-    int *stop; /* set after the first iteration, unless NULL */
+    int *stop; /* stop flag to set after the first iteration, or NULL */
 };
 
 static void remember(void *context, const struct slc_cp_iteration *iteration)
@@ -94,7 +94,7 @@ static void compare_with_naive(unsigned order,
                                double regularization,
                                enum slc_copies copies)
 {
-    /* As many as are needed before replicas are created automatically. */
+    /* So many iterations that replicas are created automatically. */
     enum { RANK = 3, ITERATIONS = 2 * SLC_CP_COPIES_AFTER + 1 };
     const uint64_t seed = slc_test_seed() + order;
     struct slc_plan_request request = fixture_request(RANK);
@@ -236,8 +236,8 @@ static void stops_for_every_reason(void)
     SLC_ASSERT_OK(decompose(&run, &options, &result, &err), &err);
     CU_ASSERT_EQUAL(result.reason, SLC_STOP_TOLERANCE);
     CU_ASSERT_TRUE(result.iterations >= 2 && result.iterations < 50);
-    /* Three consecutive changes are below the tolerance, relative to the fit and to 1 - fit: the
-     * last three. */
+    /* A run stops at the first three consecutive changes below the tolerance, relative to the fit
+     * and to 1 - fit. */
     for (unsigned i = 1, small = 0; i < history.count; i++) {
         const double fit = history.iterations[i].fit;
 
@@ -279,7 +279,7 @@ static void stops_for_every_reason(void)
 /* The operating system's files, but the k-th read sets a stop flag. */
 struct interrupter {
     struct slc_files files;
-    atomic_uint countdown; /* several threads read */
+    atomic_uint countdown; /* reads left until the flag is set; several threads read */
     int stop;
 };
 
@@ -382,7 +382,7 @@ static void starts_from_files(void)
     CU_ASSERT_TRUE(same_bits(&from_seed, &from_files));
     slc_cp_result_destroy(&from_files);
 
-    /* Without iterations the result is the start, with its weights. */
+    /* Without iterations, the result is the start with its weights. */
     options.iterations = 0;
     SLC_ASSERT_OK(decompose(&run, &options, &from_files, &err), &err);
     CU_ASSERT_TRUE(naive_distance(&start, &from_files) <= 1e-12);
@@ -472,7 +472,7 @@ static void degenerate_tensors_are_fitted(void)
     decompose_degenerate(1, vector, 30, 4, true);
     decompose_degenerate(2, flat, 40, 3, true);
     decompose_degenerate(4, ones, 20, 1, false);
-    decompose_degenerate(16, sixteen, 1, 1, false); /* one nonzero */
+    decompose_degenerate(16, sixteen, 1, 1, false); /* a tensor with one nonzero */
 }
 
 static void options_must_agree_with_the_plan(void)

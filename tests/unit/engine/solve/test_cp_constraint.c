@@ -296,7 +296,7 @@ static void bits_do_not_depend_on_threads(void)
 
 struct stopping {
     volatile int stop;
-    unsigned left; /* checkpoints before the stop */
+    unsigned left; /* number of checkpoints before the next stop */
 };
 
 static void stop_after(void *context, const struct slc_cp_checkpointed *checkpointed)
@@ -375,7 +375,7 @@ static void resumed_runs_have_the_same_bits(void)
         CU_ASSERT_EQUAL(whole.objective, pieces.objective);
         CU_ASSERT_TRUE(pieces.checkpoints.resumes > 3);
 
-        /* Another constraint does not resume; the message names it. */
+        /* A run with another constraint does not resume; the message names the constraint. */
         if (k == 0) {
             options.terms[2].l1 = 0.03;
             struct slc_checkpoint *checkpoint = NULL;

@@ -12,11 +12,11 @@ enum { RANK = 3, ITERATIONS_MAX = 2 * SLC_CP_COPIES_AFTER + 1 };
 
 /* Observations and actions of the callback. */
 struct seen {
-    bool refuse_memory; /* on the first request after SLC_CP_COPIES_AFTER iterations */
+    bool refuse_memory; /* refuse the first allocation after SLC_CP_COPIES_AFTER iterations */
     unsigned iterations;
     bool first_of_copies[ITERATIONS_MAX];
-    bool given_up[ITERATIONS_MAX]; /* reported as abandoned for lack of memory */
-    bool forms[ITERATIONS_MAX];    /* the sort of replicas was reported */
+    bool given_up[ITERATIONS_MAX]; /* per iteration: replicas were reported as abandoned */
+    bool forms[ITERATIONS_MAX];    /* per iteration: the forms of replicas were reported */
 };
 
 static void on_iteration(void *context, const struct slc_cp_iteration *iteration)
@@ -51,7 +51,7 @@ static void open_small(struct fixture_run *run, enum slc_copies copies)
     SLC_ASSERT_OK(fixture_open(run, path, &request, &err), &err);
 }
 
-/* A whole run, from opening to closing. */
+/* Makes a whole run, from opening to closing. */
 static void decompose(enum slc_copies copies,
                       struct slc_cp_options options,
                       struct seen *seen,
@@ -150,7 +150,7 @@ static void ends_in_time_while_they_are_made(void)
     CU_ASSERT_EQUAL(result.copies_after, UINT_MAX);
     slc_cp_result_destroy(&result);
 
-    /* Distant limits, or none. */
+    /* Distant time limits, or none, do not matter. */
     for (unsigned i = 0; i < 3; i++) {
         options.max_seconds = i == 0 ? 0.0 : i == 1 ? 1e6 : 1e300;
         seen.iterations = 0;

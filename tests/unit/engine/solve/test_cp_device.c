@@ -22,7 +22,7 @@ static void make_problem(void)
     }
 }
 
-/* The same run on the CPU. */
+/* Makes the same run on the CPU. */
 static void run_cpu(const struct slc_plan_request *request,
                     struct slc_cp_options options,
                     struct slc_cp_result *result)
@@ -48,7 +48,7 @@ static enum slc_status run_device(struct device_run *run,
     return slc_cp_run(&run->store, run->stream, NULL, &run->plan, options, result, err);
 }
 
-/* A run on a device with this much memory beyond the least, compared with the CPU's. */
+/* Compares a run on a device with `extra` bytes beyond the least memory with the CPU's. */
 static void compare(const struct slc_plan_request *request,
                     struct slc_cp_options options,
                     uint64_t extra_bytes,
@@ -248,7 +248,7 @@ static void test_refusals(void)
         if (status != SLC_OK) {
             SLC_ASSERT_FAILS(status, SLC_ERR_SYSTEM, &err, "was refused");
             CU_ASSERT(result.lambda == NULL);
-            /* Resident blocks may be lost. */
+            /* Open the device again, because resident blocks may be lost. */
             device_run_stop(&run);
             slc_error_clear(&err);
             SLC_ASSERT_OK(device_run_start(&run, &request, &err), &err);
@@ -308,7 +308,7 @@ static void test_minimum(void)
         slc_error_clear(&err);
         SLC_ASSERT_FAILS(device_run_start(&run, &request, &err), SLC_ERR_BUDGET, &err,
                          "MiB of device memory or more");
-        /* The host's part of it is known nevertheless. */
+        /* The failed plan still has the host's part of the memory. */
         host_bytes = run.plan.device_bytes;
         CU_ASSERT(host_bytes > 0 && run.plan.minimum_bytes > host_bytes);
         device_run_close(&run);

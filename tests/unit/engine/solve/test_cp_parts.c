@@ -46,7 +46,7 @@ static const char *make_store(void)
     return make_store_in(false);
 }
 
-/* A kind of run, without threads and the like. */
+/* A kind of run, without options that do not affect the result. */
 struct way {
     enum slc_layout_choice layouts;
     enum slc_passes passes;
@@ -79,9 +79,9 @@ static struct slc_plan_request request_of(const struct way *way, unsigned varian
 
 /* Reasons to end a run early. */
 struct leaving {
-    uint64_t checkpoints; /* stops after this many; 0: never */
-    uint64_t reads;       /* the read that fails; 0: none */
-    unsigned iterations;  /* iterations allowed; 0: ITERATIONS */
+    uint64_t checkpoints; /* stops after this many checkpoints; 0: never */
+    uint64_t reads;       /* number of the read that fails; 0: none */
+    unsigned iterations;  /* allowed iterations; 0: ITERATIONS */
     uint64_t seen;
     volatile int stop;
 };
@@ -152,7 +152,7 @@ static bool same_bits(const struct slc_cp_result *a, const struct slc_cp_result 
     return same;
 }
 
-/* The state in the checkpoint of the folder. */
+/* Returns the state in the checkpoint of the folder. */
 static struct slc_cp_saved saved_in(const char *folder)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -276,7 +276,7 @@ static void other_passes(void)
     }
 }
 
-/* The same nonzeros in other blocks, read in the order of block numbers: as above. */
+/* In other blocks, a pass for one mode begins anew; a pass for two modes cannot be resumed. */
 static void other_blocks(void)
 {
     static const unsigned numbers[] = {0, 2, 4};

@@ -66,7 +66,7 @@ static void compare_all(enum slc_value_type precision)
 {
     static const enum slc_codec codecs[] = {SLC_CODEC_PACKED, SLC_CODEC_LZ4, SLC_CODEC_BLCO};
     static const enum slc_io_kind kinds[] = {SLC_IO_PREAD, SLC_IO_MMAP, SLC_IO_URING};
-    /* One tile per block, and about two. */
+    /* Block sizes for one tile, and for about two tiles. */
     static const uint64_t block_bytes[] = {4096, UINT64_C(256) << 10};
     struct fixture_tensor tensor;
     struct slc_cp_result first = {0};

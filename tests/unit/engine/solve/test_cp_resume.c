@@ -24,8 +24,8 @@ static const uint64_t lengths[3] = {60, 31, 17};
 struct part {
     struct slc_plan_request request;
     struct slc_cp_options options;
-    const char *folder;            /* of the checkpoint; NULL: none */
-    const struct slc_files *files; /* for it */
+    const char *folder;            /* folder of the checkpoint; NULL: none */
+    const struct slc_files *files; /* files of the checkpoint */
     bool restart;
     uint64_t fail_allocation, allocations; /* the solver's allocation to fail, from 1; and their
                                             * total number */
@@ -34,7 +34,7 @@ struct part {
     unsigned stop_at;
     volatile int stop;
     atomic_uint reads;
-    struct slc_files table; /* of the stream */
+    struct slc_files table; /* file operations of the stream */
 
     unsigned resumed_at, resumed_mode, past;
     struct slc_cp_result result;
@@ -224,7 +224,7 @@ static void stops_after_every_update(void)
     part.options.tolerance = 5e-4;
     part.options.iterations = 25;
     (void)step_by_step(made.path, &part, true);
-    /* Without, to rounding. */
+    /* Without `deterministic`, the result is the same up to rounding. */
     part = part_of(fresh_folder("loose"), SLC_LAYOUTS_SORTED, SLC_PASSES_FUSED);
     part.request.deterministic = part.options.deterministic = false;
     (void)step_by_step(made.path, &part, false);
@@ -232,7 +232,7 @@ static void stops_after_every_update(void)
     part.request.deterministic = part.options.deterministic = false;
     part.request.copies = SLC_COPIES_ALWAYS;
     (void)step_by_step(made.path, &part, false);
-    /* On CPU devices. */
+    /* The same on several CPU devices. */
     part = part_of(fresh_folder("devices"), SLC_LAYOUTS_SORTED, SLC_PASSES_PLAIN);
     part.request.cpu_groups = 2;
     (void)step_by_step(made.path, &part, true);
@@ -299,7 +299,7 @@ static void stops_in_a_slow_pass(void)
         slc_cp_result_destroy(&part.result);
     }
     part = like;
-    /* A block or two per second. */
+    /* The limit allows a block or two per second. */
     part.request.read_limit = 8192;
     part.stop_at = 1;
     SLC_ASSERT_OK(run_part(made.path, &part, &err), &err);

@@ -24,7 +24,7 @@ struct flat {
     struct slc_chunk_view chunk;
 };
 
-/* Coordinates (first + i, 7, 2 i), for any corner. */
+/* Makes nonzeros at (first + i, 7, 2 i), with any corner. */
 static void make_flat(struct flat *flat, uint64_t first, uint64_t corner, enum slc_value_type type)
 {
     memset(flat, 0, sizeof *flat);
@@ -72,7 +72,7 @@ static void masks_a_part_by_coordinates_alone(void)
     free(other);
 }
 
-/* Gathers them from a store with such blocks by this many threads. */
+/* Gathers the held-out nonzeros of a store, with `threads` threads. */
 static void gather(const struct fixture_tensor *tensor,
                    const char *name,
                    uint64_t block_bytes,
@@ -170,7 +170,7 @@ static void evaluates_a_model(void)
     CU_ASSERT_DOUBLE_EQUAL(errors[0].mae, magnitudes / (double)held.count, 1e-12);
     CU_ASSERT_EQUAL(errors[0].rmse, errors[1].rmse);
     CU_ASSERT_EQUAL(errors[0].mae, errors[1].mae);
-    /* Errors whose squares are below the smallest number, or above the largest. */
+    /* Errors whose squares underflow or overflow. */
     for (unsigned k = 0; k < 2; k++) {
         const double scale = k == 0 ? 0x1p-560 : 0x1p560;
         uint64_t *record = held.memory.data;

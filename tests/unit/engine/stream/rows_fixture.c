@@ -29,7 +29,7 @@ static void coords_of(const struct slc_made_tensor *tensor, uint64_t i, uint64_t
                    coords);
 }
 
-/* Moves every second nonzero to one row, and drops duplicates. */
+/* Moves every second nonzero to row `row`, and drops duplicates. */
 static void make_heavy(struct slc_made_tensor *tensor, unsigned mode, uint64_t row)
 {
     struct keyed *all = calloc(tensor->nnz, sizeof *all);
@@ -489,7 +489,7 @@ const struct rows_shape sorted_shapes[SORTED_SHAPES] = {
     /* the first and the last row are heavy */
     {"first", 3, {60, 50, 70}, 12000, 1, 0, 250, 500, 4096, 7},
     {"last", 4, {9, 12, 30, 40}, 12000, 3, 39, 250, 500, 4096, 15},
-    /* modes of size 1, one row with all nonzeros */
+    /* modes of size 1, in which one row has all nonzeros */
     {"one", 5, {1, 700, 1, 2, 90}, 9000, 0, SLC_NOWHERE, 200, 400, 4096, 31},
     {"line", 1, {5000, 0}, 2500, 0, SLC_NOWHERE, 100, 300, 4096, 1},
     {"table", 2, {3000, 11}, 9000, 1, 4, 333, 600, 4096, 3},

@@ -39,12 +39,12 @@ void destroy_rows_store(struct rows_store *made);
 struct rows_solver {
     struct slc_row_solver solver;
     struct slc_row_mode about;
-    uint32_t traversals; /* per row */
+    uint32_t traversals; /* number of traversals per row */
     uint64_t fail_row;   /* returns NaN for this row; SLC_NOWHERE: none */
     uint64_t stop_after; /* calls of `add` after which `stop` is set; SLC_NOWHERE: never */
     volatile int stop;
     atomic_uint_fast64_t adds;
-    atomic_uint begins, ends, wrong; /* wrong: broken promises of the pass */
+    atomic_uint begins, ends, wrong; /* `wrong` counts violations of the contract by the pass */
     double weights[ROWS_RANK];
 };
 
@@ -60,7 +60,7 @@ void make_rows_factors(const struct rows_store *made,
                        struct slc_matrix *factors);
 void destroy_rows_factors(const struct rows_store *made, struct slc_matrix *factors);
 
-/* The update by plain loops in f64. `holdout` may be NULL; its nonzeros are dropped. */
+/* Makes the update by plain loops in f64. `holdout` may be NULL; its nonzeros are dropped. */
 void rows_reference(const struct rows_store *made,
                     const struct rows_solver *solver,
                     const struct slc_holdout *holdout,
@@ -73,8 +73,8 @@ struct variant {
     enum slc_io_kind io;
     enum slc_schedule schedule;
     bool cache;
-    bool some;           /* caches every second block */
-    unsigned slots;      /* 0: as planned; otherwise the least number that is possible, and more */
+    bool some;      /* true: caches every second block */
+    unsigned slots; /* 0: as planned; otherwise this number, but at least the smallest possible */
     uint32_t buffer_nnz; /* 0: as planned */
     uint32_t product_nnz;
     uint64_t gather_nnz;
@@ -88,7 +88,7 @@ struct rows_run {
     char *scratch;
 };
 
-/* Nonzeros of a segment. 512 in most tests, so that small tensors have rows of several segments. */
+/* Nonzeros of a segment: 512 in most tests, so that rows of small tensors have several segments. */
 extern uint32_t rows_segment_nnz;
 
 extern const struct variant sorted_variants[SORTED_VARIANTS];
@@ -104,7 +104,7 @@ void close_rows(struct rows_run *rows, const struct rows_store *made);
 void open_passes(struct rows_run *rows);
 struct slc_row_pass make_pass(struct rows_run *rows, struct rows_solver *solver, bool measures);
 
-/* Largest difference of two matrices, relative to the magnitude. */
+/* Returns the largest difference of two matrices, relative to the largest magnitude. */
 double rows_distance(const struct slc_matrix *a, const struct slc_matrix *b);
 bool same_bits(const struct slc_matrix *a, const struct slc_matrix *b);
 

@@ -40,7 +40,7 @@ void make_sorted_store(struct sorted_store *made,
                            slc_random_f64(7, n, i) - 0.5);
         }
         if ((modes >> n & 1U) != 0) {
-            struct slc_made_tensor rekeyed; /* every layout has its own run, the first none */
+            struct slc_made_tensor rekeyed; /* runs of layouts differ; the first is none */
 
             slc_made_tensor_rekey(&made->tensor, (struct slc_fiber_run){(n + 1) % order, 4 * n},
                                   &rekeyed);

@@ -18,15 +18,15 @@ struct fixture {
     char path[256];
     struct slc_reader *reader;
     const struct slc_layout_info *info;
-    uint64_t stored_bytes; /* of all blocks, padded */
+    uint64_t stored_bytes; /* padded size of all blocks */
     uint64_t nnz;
     uint64_t fingerprint; /* sum over nonzeros of a mix of coordinates and value */
 };
 
-extern struct fixture small_blocks; /* one tile each */
-extern struct fixture large_blocks; /* several tiles each */
+extern struct fixture small_blocks; /* the file whose blocks have one tile each */
+extern struct fixture large_blocks; /* the file whose blocks have several tiles each */
 
-/* Makes both at the first call. */
+/* Makes both files at the first call. */
 void make_fixtures(void);
 void close_fixtures(void);
 
@@ -38,7 +38,7 @@ struct shape {
     unsigned slots;
     uint64_t cached; /* blocks */
     enum slc_value_type precision;
-    bool every_worker; /* processes every tile */
+    bool every_worker; /* every worker processes every tile */
 };
 
 enum { KINDS = 3, SCHEDULES = 2 };
@@ -55,7 +55,7 @@ struct slc_stream *open_stream(const struct fixture *fixture,
 /* Observations and behaviour of a consumer. */
 struct consumer {
     enum slc_value_type precision;
-    struct slc_pass_part part; /* of the pass made by run_pass */
+    struct slc_pass_part part; /* part that run_pass streams */
     unsigned takers;           /* threads that each process every tile; 0: each tile is processed
                                 * once */
     bool ordered;              /* wait for all tiles before this one, as ordered commits do */
@@ -65,12 +65,12 @@ struct consumer {
     volatile int stop;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    uint64_t committed; /* tiles, when ordered */
+    uint64_t committed; /* number of committed tiles, if `ordered` */
     bool aborted;
     atomic_uint aborts;
     atomic_uint seen[MAX_TILES];
     bool ascending;             /* the tiles of a worker must be in file order */
-    uint64_t next[MAX_WORKERS]; /* ascending: one after the worker's latest tile */
+    uint64_t next[MAX_WORKERS]; /* with `ascending`: ordinal after the worker's latest tile */
     uint64_t nnz[MAX_WORKERS];
     uint64_t fingerprint[MAX_WORKERS];
     uint64_t stored_bytes; /* of all blocks */
@@ -83,12 +83,12 @@ void consumer_init(struct consumer *consumer, const struct shape *shape);
 enum slc_status
 run_pass(struct slc_stream *stream, struct consumer *consumer, struct slc_error *err);
 
-/* One pass that must succeed. */
+/* Makes a pass that must succeed. */
 void check_pass(struct slc_stream *stream,
                 const struct fixture *fixture,
                 const struct shape *shape,
                 bool ordered);
-/* The same in `count` parts, which end at ends[0], ends[1], .. */
+/* Makes the same pass in `count` parts, which end at ends[0], ends[1], .. */
 void check_parts(struct slc_stream *stream,
                  const struct fixture *fixture,
                  const struct shape *shape,

@@ -54,7 +54,7 @@ static void want_trials(struct slc_plan *plan, enum slc_conflict first)
     }
 }
 
-/* A whole run, from opening to closing. `first` begins trials; SLC_CONFLICT_AUTO: as planned. */
+/* Makes a whole run. Trials begin with strategy `first`; SLC_CONFLICT_AUTO: as planned. */
 static void decompose(const char *path,
                       const struct slc_plan_request *request,
                       enum slc_conflict first,
@@ -115,7 +115,7 @@ static void decompositions_try_once_and_report(void)
     }
 }
 
-/* No trials and no measurements. */
+/* Deterministic runs make no trials and no measurements. */
 static void deterministic_runs_try_nothing(void)
 {
     struct slc_plan_request request = fixture_request(RANK);
@@ -126,7 +126,7 @@ static void deterministic_runs_try_nothing(void)
     make_store(path);
     request.threads = 2;
     request.deterministic = true;
-    request.conflict[1] = SLC_CONFLICT_LOCKED; /* of an earlier run that was not deterministic */
+    request.conflict[1] = SLC_CONFLICT_LOCKED; /* of an earlier run, not deterministic */
     decompose(path, &request, SLC_CONFLICT_AUTO, &seen, &result);
     CU_ASSERT_EQUAL(seen.tried, 0);
     for (unsigned n = 0; n < MODES; n++) {

@@ -187,7 +187,7 @@ static void test_both_sets(void)
     make_problem();
     device_run_limits(path, &request, &least, &all);
     device_run_store(&run, path, NULL, least + (UINT64_C(64) << 10), LATE_US);
-    /* One value for both plans: the process may grow between them. */
+    /* Use one value for both plans, because the process may grow between them. */
     request.resident_bytes = slc_memory_resident();
     request.memory_bytes = 1;
     SLC_ASSERT_FAILS(device_run_start(&run, &request, &err), SLC_ERR_BUDGET, &err,
@@ -304,7 +304,7 @@ static void test_refusals(void)
         SLC_ASSERT_OK(device_run_start(&run, &request, &err), &err);
         write_factors(&run);
         check_mttkrp(&run, 0);
-        /* The begin, and every block; if it is read, also the query of its copy. */
+        /* One call begins the job, one passes each block; for read blocks, one queries the copy. */
         calls = 1 + slc_reader_info(run.store.reader)->block_count * (cache != 0 ? 1 : 2);
         for (uint64_t k = 1; k <= calls; k += slc_test_quick() ? 5 : 1) {
             check_refusal(&run, k);
@@ -340,7 +340,7 @@ static void test_refused_opening(void)
         SLC_ASSERT_FAILS(status, SLC_ERR_SYSTEM, &err, "was refused");
         device_run_close(&run);
     }
-    CU_ASSERT_EQUAL(refusals, 3); /* open, the cache, and the buffers of a map */
+    CU_ASSERT_EQUAL(refusals, 3); /* open, and registering the cache and the buffers of a map */
 }
 
 static void test_failing_reads(void)
@@ -426,7 +426,7 @@ static struct {
     const struct slc_device_ops *inner;
     const struct slc_reader *reader;
     uint64_t next; /* next block to be passed to the device */
-    bool resting;  /* possibly no block has arrived */
+    bool resting;  /* true if possibly no block has arrived */
     uint64_t at;
     uint8_t byte;
     bool changed;
@@ -523,7 +523,7 @@ static void test_stop(void)
                                              device_run_raise_stop, &stop, &err),
                      SLC_ERR_INTERRUPTED, &err, NULL);
     check_mttkrp(&run, 0);
-    /* So late that there was nothing else to do. */
+    /* The copies were so late that the feed flushed. */
     CU_ASSERT(fake_counts(run.device)->flushes > 0);
     device_run_close(&run);
 }

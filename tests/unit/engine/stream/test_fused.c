@@ -70,8 +70,8 @@ static void make_low_rank(struct low_rank *made,
 struct outcome {
     struct slc_cp_result result;
     struct slc_plan plan;
-    uint64_t passes, bytes_read; /* of all iterations */
-    uint64_t later_bytes;        /* of the last two */
+    uint64_t passes, bytes_read; /* passes and bytes of all iterations */
+    uint64_t later_bytes;        /* bytes of the last two iterations */
 };
 
 struct counts {
@@ -216,7 +216,7 @@ static void same_factors_from_blco(void)
 {
     static const uint64_t long_modes[] = {30, 9000, 20, 25, 15};
 
-    /* Far fewer nonzeros than these would be one range. */
+    /* So many nonzeros that the rows form several ranges. */
     for (unsigned order = 3; order <= (slc_test_quick() ? 3 : 5); order++) {
         struct slc_plan_request request = request_of(SLC_PASSES_FUSED);
         struct outcome fused, plain;
@@ -238,7 +238,7 @@ static void same_factors_from_blco(void)
     }
 }
 
-/* f32, cached blocks, and rows split over partitions. */
+/* The same for f32, for cached blocks, and for rows split over partitions. */
 static void other_ways(void)
 {
     static const uint64_t short_mode[] = {100, 3, 80};
@@ -452,7 +452,7 @@ static void plans_say_why(void)
     CU_ASSERT_TRUE(plan.slot_count >= plan.fusion.range_blocks[0]);
     CU_ASSERT_TRUE(plan.total_bytes <= plan.budget_bytes);
 
-    request.cache = true; /* everything is cached: nothing to gain */
+    request.cache = true; /* all blocks are cached, so fused passes gain nothing */
     plan = planned(made.path, &request);
     CU_ASSERT_EQUAL(plan.fusion.reason, SLC_FUSION_NO_GAIN);
     CU_ASSERT_EQUAL(plan.fusion.modes, 0);
@@ -532,7 +532,7 @@ static void names_and_refusals(void)
     slc_error_clear(&err);
 
     request = request_of(SLC_PASSES_FUSED);
-    request.mode_order_set = true; /* names mode 1 three times */
+    request.mode_order_set = true; /* the order names mode 1 three times */
     SLC_ASSERT_FAILS(plan_run(&run, made.path, &request, &err), SLC_ERR_USAGE, &err,
                      "the mode order");
     close_run(&run);

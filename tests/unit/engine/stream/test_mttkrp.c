@@ -121,7 +121,7 @@ static void yields_the_oracles_numbers(void)
             /* Ordered commits need tiles in file order. */
             for (size_t c = 0; c < (variant < 3 ? 5U : 4U); c++) {
                 if (slc_test_quick() && (variant + mode + c) % MODES != 0) {
-                    continue; /* one of the modes for every variant and strategy */
+                    continue; /* each variant and strategy is tested with one mode */
                 }
                 if (slc_test_threads_only() && (variant + c) % 2 != 0) {
                     continue;

@@ -38,7 +38,7 @@ static void make_store(struct sorted_store *made, enum slc_codec codec)
     }
 }
 
-/* Factors of either type. */
+/* Makes factors of `type`. */
 static void make_factors(struct slc_matrix factors[MODES], enum slc_value_type type)
 {
     struct slc_error err = SLC_ERROR_INIT;
@@ -87,11 +87,11 @@ static double distance(const struct slc_matrix *a, const struct slc_matrix *b)
 /* Splits a pass, and interrupts it at a chosen point. */
 struct cutter {
     struct slc_pass_cuts cuts;
-    struct slc_backend *backend[2]; /* one, or two in a pass */
+    struct slc_backend *backend[2]; /* one backend, or two in a pass */
     uint64_t most;                  /* blocks or ranges per part; 0: all */
-    uint64_t draw;                  /* 0: parts have `most`; otherwise up to that */
-    bool leaves;                    /* after every part */
-    uint64_t left_at;               /* 0: was not interrupted */
+    uint64_t draw;                  /* 0: parts have `most`; otherwise random numbers up to it */
+    bool leaves;                    /* true: interrupts the pass after every part */
+    uint64_t left_at;               /* position of the interruption; 0: none */
     unsigned parts;
     struct slc_kept_state kept[2];
 };
@@ -148,7 +148,7 @@ static void cutter_init(struct cutter *cutter, unsigned number)
 struct way {
     unsigned mode;
     enum slc_layout_choice layouts;
-    enum slc_conflict conflict; /* AUTO: the plan's */
+    enum slc_conflict conflict; /* AUTO: the strategy of the plan */
     enum slc_value_type type;
     bool same_bits;
 };
@@ -181,7 +181,7 @@ static bool open_way(struct sorted_run *run,
     return start_run(run, NULL);
 }
 
-/* One call for a pass: to its end, or to an interruption. */
+/* Makes one call, which ends at the end of the pass or at an interruption. */
 static enum slc_status compute(struct sorted_run *run,
                                const struct way *way,
                                const struct slc_matrix factors[MODES],
@@ -205,7 +205,7 @@ static enum slc_status compute(struct sorted_run *run,
     for (unsigned n = 0; n < MODES; n++) {
         job.factors[n] = &factors[n];
     }
-    memset(output->buffer.data, 0x55, bytes_of(output)); /* its previous contents are not used */
+    memset(output->buffer.data, 0x55, bytes_of(output)); /* these contents must not matter */
     cutter->backend[0] = run->backend;
     return slc_mttkrp_stream_parts(run->stream, run->plan.mode_layout[way->mode], run->backend,
                                    &job, &cutter->cuts, NULL, NULL, NULL, err);
@@ -298,7 +298,7 @@ static void the_bits_of_a_whole_pass(void)
     }
 }
 
-/* The other strategies. */
+/* The other strategies yield the same sums up to rounding. */
 static void the_same_to_rounding(void)
 {
     static const enum slc_conflict conflicts[] = {SLC_CONFLICT_DIRECT, SLC_CONFLICT_PRIVATE,
@@ -460,7 +460,7 @@ static void run_pair(
 
     cutter_init(&cutter, number);
     if (number == 1) {
-        cutter.most = 0; /* in one part */
+        cutter.most = 0; /* the reference pass has one part */
         cutter.draw = 0;
     } else if (!sorted) {
         cutter.most = 1;

@@ -12,7 +12,7 @@
 /* Parts of one simulated pass. */
 struct played {
     unsigned parts;
-    double first, longest, shortest; /* seconds; the latter two without the first part */
+    double first, longest, shortest; /* seconds of the first part and other parts */
 };
 
 /* A pass over this many bytes at this rate, times up to `noise` more or less. */
@@ -39,7 +39,7 @@ play(struct slc_pass_pace *pace, uint64_t bytes, double rate, double noise, uint
     return played;
 }
 
-/* A small first part, then parts near the target; later passes have no small one. */
+/* The first part is small, later parts are near the target; later passes have no small part. */
 static void parts_take_the_target_time(void)
 {
     for (unsigned draw = 0; draw < 100; draw++) {

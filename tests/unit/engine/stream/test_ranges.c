@@ -36,14 +36,14 @@ struct watch {
     bool in_order; /* in the second phase, wait for all ranges before this one */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    uint64_t finished; /* ranges, in order, whose second phase is over */
+    uint64_t finished; /* number of first ranges whose second phase is over */
     bool aborted;
     unsigned aborts;
     atomic_uint faults;
     volatile int stop;
     enum step fail_in;
-    uint64_t fail_range; /* SLC_NOWHERE: none */
-    bool stops;          /* sets `stop` there instead of failing */
+    uint64_t fail_range; /* range that fails; SLC_NOWHERE: none */
+    bool stops;          /* sets `stop` in that range instead of failing */
     struct seen seen[RANGES_MAX];
 };
 
@@ -325,7 +325,7 @@ static void every_range_twice(void)
                                                                                       : 5) {
         struct slc_plan_request request = variant_request(variant, 0);
 
-        /* Also with more workers than ranges. */
+        /* Numbers of workers, some above the number of ranges. */
         request.threads = (const unsigned[]){1, 2, 5, 12}[variant % 4];
         request.slots = 0;
         if (open_ranged(&ranged, variant % KINDS_OF_RANGES, request, variant / 3 % 3, NULL)) {
@@ -400,7 +400,7 @@ static void faults_in_every_step(void)
                                  &err, "is bad");
                 CU_ASSERT_EQUAL(watch->aborts, 1);
             } else if (run_pass(&ranged.run, ranged.layout, watch, &err) != SLC_OK) {
-                /* A stop set in the last tile ends nothing. */
+                /* A stop that is set in the last tile does not end the pass. */
                 CU_ASSERT_EQUAL(err.status, SLC_ERR_INTERRUPTED);
                 CU_ASSERT_EQUAL(watch->aborts, 1);
             } else {

@@ -38,7 +38,7 @@ static void test_extremes(void)
     for (unsigned i = 0; i < 10; i++) {
         const uint64_t due = slc_read_limit_due(&slow, SECOND, UINT64_C(1) << 62);
 
-        CU_ASSERT(due > before); /* it does not wrap */
+        CU_ASSERT(due > before); /* the time does not wrap */
         before = due;
     }
     CU_ASSERT_EQUAL(slc_read_limit_due(&fast, SECOND, UINT64_C(1) << 30), SECOND);

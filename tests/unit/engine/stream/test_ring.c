@@ -24,12 +24,12 @@ struct pass {
     struct slc_ring *ring;
     uint64_t seed;
     uint64_t blocks;  /* blocks that go through slots */
-    uint64_t skipped; /* that need none */
+    uint64_t skipped; /* number of blocks that need no slot */
     unsigned slots;
     bool in_order;
     enum trouble trouble;
     uint64_t trouble_at; /* block */
-    unsigned delay_us;   /* at most */
+    unsigned delay_us;   /* largest random delay */
     atomic_uint_fast64_t to_skip;
     atomic_uint_fast64_t tickets; /* order in which blocks were received */
     uint64_t ticket[MAX_BLOCKS];
@@ -240,7 +240,7 @@ static void test_trouble(void)
     }
 }
 
-/* One thread, step by step. */
+/* A single thread makes all steps. */
 static void test_states(void)
 {
     struct slc_error first = SLC_ERROR_INIT;
@@ -259,7 +259,7 @@ static void test_states(void)
     CU_ASSERT(slc_ring_state(ring, a) == SLC_SLOT_READING);
     slc_ring_ready(ring, b, 11, NULL);
     CU_ASSERT(slc_ring_state(ring, b) == SLC_SLOT_READY);
-    /* 11 has arrived, but it is the turn of 10. */
+    /* Block 11 has arrived, but it is the turn of block 10. */
     CU_ASSERT(slc_ring_take_block(ring, 0, false, &c, &position, &waited_ns) == SLC_RING_NOTHING);
     slc_ring_notify(ring);
     CU_ASSERT(slc_ring_take_block(ring, 0, true, &c, &position, &waited_ns) == SLC_RING_NEWS);

@@ -163,7 +163,7 @@ static void check_failure(struct rows_run *rows,
 
 static void failing_rows(void)
 {
-    static const uint64_t rows_to_fail[] = {0, 119, 120, 299}; /* 120 is heavy */
+    static const uint64_t rows_to_fail[] = {0, 119, 120, 299}; /* row 120 is heavy */
 
     for (unsigned sorted = 0; sorted < 2; sorted++) {
         struct rows_shape shape = sorted_shapes[0];

@@ -243,7 +243,7 @@ static void plans_prefer_less_reading(void)
     request.resident_bytes = slc_memory_resident();
     request.copies = SLC_COPIES_NEVER;
 
-    /* Everything fits: nothing is read either way, and sorted layouts need no locks. */
+    /* Everything fits, so nothing is read with either choice, and sorted layouts need no locks. */
     SLC_ASSERT_OK(plan_run(&run, made.path, &request, &err), &err);
     CU_ASSERT_EQUAL(run.layouts.count, 4);
     CU_ASSERT_EQUAL(run.plan.iteration_read_bytes, 0);
@@ -259,7 +259,7 @@ static void plans_prefer_less_reading(void)
     whole = run.plan.request;
     close_run(&run);
 
-    /* One replica fits, three do not: blco alone. */
+    /* One replica fits, three do not, so only blco is read. */
     plan_with_room(&run, made.path, &request, blco_bytes);
     CU_ASSERT_EQUAL(run.plan.layout_count, 1);
     CU_ASSERT_TRUE(run.plan.other_read_bytes > run.plan.iteration_read_bytes);
@@ -322,20 +322,20 @@ static void plans_choose_what_fits(void)
     request.resident_bytes = slc_memory_resident();
     request.copies = SLC_COPIES_NEVER;
 
-    /* Two threads need scratch on blco, to separate additions, and none on sorted layouts. */
+    /* Two threads need scratch for separate additions with blco, but not with sorted layouts. */
     request.threads = 2;
     CU_ASSERT_EQUAL(plan_below_smallest(&run, made.path, &request, SLC_LAYOUTS_BLCO), SLC_OK);
     CU_ASSERT_EQUAL(run.plan.layout_count, 4);
     CU_ASSERT_EQUAL(run.plan.other_read_bytes, UINT64_MAX);
     CU_ASSERT_TRUE(run.plan.minimum_bytes <= run.plan.budget_bytes);
 
-    /* One thread adds directly: blco has fewer indexes to hold. */
+    /* One thread adds directly to the output, and blco has fewer indexes to hold. */
     request.threads = 1;
     CU_ASSERT_EQUAL(plan_below_smallest(&run, made.path, &request, SLC_LAYOUTS_SORTED), SLC_OK);
     CU_ASSERT_EQUAL(run.plan.layout_count, 1);
     CU_ASSERT_EQUAL(run.plan.other_read_bytes, UINT64_MAX);
 
-    /* Neither fits: the error names the smaller of the smallest budgets. */
+    /* If neither fits, the error names the smaller of the two smallest budgets. */
     CU_ASSERT_EQUAL(plan_below_smallest(&run, made.path, &request, SLC_LAYOUTS_BLCO),
                     SLC_ERR_BUDGET);
     CU_ASSERT_EQUAL(run.plan.minimum_bytes, run.plan.budget_bytes + 1);

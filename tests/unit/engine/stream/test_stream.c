@@ -57,7 +57,7 @@ static void test_shapes(void)
 
                 for (size_t c = 0; c < SLC_COUNT(cached) * 2; c++) {
                     if (slc_test_quick() && (k + s + c / 2) % 3 != 0) {
-                        continue; /* every method, schedule and number of threads, either way */
+                        continue; /* each combination is tested with some cache */
                     }
                     struct shape shape = {kinds[k],      schedules[s],
                                           threads[t],    slots[(t + c) % 3],
@@ -167,7 +167,7 @@ static void test_read_limit(void)
         check_pass(stream, &small_blocks, &shape, false);
         slc_stream_close(stream);
 
-        plan.request.read_limit = 1; /* hours per block */
+        plan.request.read_limit = 1; /* a rate at which a block takes hours */
         SLC_ASSERT_OK(stream_one(NULL, small_blocks.reader, &plan, &stream, &err), &err);
         consumer_init(&consumer, &shape);
         consumer.stop = 1;

@@ -123,8 +123,7 @@ static void test_damaged_blocks(void)
                 CU_ASSERT_EQUAL(atomic_load(&consumer.seen[t]), 0);
             }
             check_pass(stream, &large_blocks, &shape, false);
-            /* From here on block 0 is cached: damage to it on the disk does not affect this
-             * stream. */
+            /* Block 0 is now cached, so damage to it on the disk does not affect this stream. */
         }
         flip_byte(large_blocks.path, SLC_PAGE_BYTES + 100);
         check_pass(stream, &large_blocks, &shape, false);

@@ -19,7 +19,7 @@ struct watch {
     atomic_uint decoded[MAX_TILES];
     atomic_uint_fast64_t nnz;
     uint64_t tile[MAX_WORKERS];
-    uint64_t turns; /* in turn */
+    uint64_t turns; /* turns so far */
     bool disordered;
     atomic_uint delivered;
 };
@@ -113,7 +113,7 @@ static void test_every_tile(void)
     }
 }
 
-/* The automatic choice of a schedule: these blocks differ in size, small ones hardly. */
+/* The automatic choice of a schedule: these blocks differ in size, small blocks hardly do. */
 static void test_schedule(void)
 {
     struct slc_tile_stream tiles = {.io = SLC_IO_PREAD};
