@@ -1,5 +1,4 @@
-/* Limits of the library and its files. docs/FORMAT.md, section "Limits", also lists the limits of
- * files. */
+/* Limits of the library and its files. docs/FORMAT.md, section "Limits", lists those of files. */
 #ifndef SLC_BASE_LIMITS_H
 #define SLC_BASE_LIMITS_H
 

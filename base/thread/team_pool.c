@@ -107,7 +107,7 @@ static void look_for_end(void)
     }
 }
 
-/* Runs a thread of the pool: the thread is worker `number` of every job that has more than `number`
+/* Runs a thread of the pool, which is worker `number` of all jobs with more than `number`
  * workers. */
 static void *pool_thread(void *context)
 {

@@ -104,8 +104,7 @@ static unsigned assign_workers(struct layout *layout, unsigned node_count, unsig
     return left;
 }
 
-/* Assigns workers to `wanted` of the `count` processors of a node that have the given rank, evenly
- * spaced. */
+/* Assigns workers to `wanted` evenly spaced ones of a node's `count` processors of this rank. */
 static void
 choose_evenly(struct layout *layout, unsigned node, unsigned rank, unsigned wanted, unsigned count)
 {

@@ -74,8 +74,7 @@ slc_dense_panel(const struct slc_dense *dense, unsigned worker, unsigned which)
     return dense->panels + (2 * (uint64_t)worker + which) * dense->panel_elements;
 }
 
-/* Checks a matrix. Errors: SLC_ERR_USAGE if the matrix exceeds the size for which scratch was
- * created. */
+/* Checks a matrix. Errors: SLC_ERR_USAGE if it exceeds the size for which scratch was created. */
 enum slc_status slc_dense_check(const struct slc_dense *dense,
                                 const struct slc_matrix *matrix,
                                 struct slc_error *err) SLC_NODISCARD;

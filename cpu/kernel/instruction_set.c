@@ -10,8 +10,7 @@
 /* The instruction set that a test or benchmark forced; NULL selects the best instruction set. */
 static const struct slc_kernel_set *_Atomic forced_set;
 
-/* Stores the instruction sets of this machine, at most 3, best first, in `sets`, and returns their
- * number. */
+/* Stores this machine's instruction sets, at most 3, best first, and returns their number. */
 static unsigned available_sets(const struct slc_kernel_set **sets)
 {
     unsigned count = 0;

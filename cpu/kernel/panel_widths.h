@@ -1,4 +1,4 @@
-/* Defines the panel widths of an instruction set, and tables of the functions that panels_tmpl.h
+/* Defines an instruction set's panel widths and tables of the functions that panels_tmpl.h
  * defines. */
 #ifndef SLC_CPU_PANEL_WIDTHS_H
 #define SLC_CPU_PANEL_WIDTHS_H

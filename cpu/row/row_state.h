@@ -20,8 +20,8 @@ struct row_state {
     uint32_t rank, width;
     struct slc_row_mode mode;
     double *totals;             /* vector: the mode's totals, or zeros */
-    const double *ridge;        /* of the mode; may be NULL */
-    const unsigned char *fixed; /* of the mode; may be NULL */
+    const double *ridge;        /* ridge of the mode; may be NULL */
+    const unsigned char *fixed; /* marks of the mode's fixed columns; may be NULL */
     struct row_worker *worker;
     struct slc_buffer memory;
 };

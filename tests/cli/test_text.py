@@ -231,7 +231,7 @@ def read_back(folder):
                 want, have = (json.loads(sluice("info", s, "--json")[0]) for s in (store, back))
                 check([want[key] for key in ("dims", "nnz", "content_sum")] == [have[key] for key in ("dims", "nnz", "content_sum")],
                       f"{name}, base {base}, {header}: {have}")
-    # The same note of generate.
+    # generate prints the same note.
     for dims, nnz, lost in (("3000x2000x100", 90, True), ("3x2x2", 12, False)):
         for out in (path, "-"):
             text, said = sluice("generate", out, "-f", "--dims", dims, "--nnz", nnz)

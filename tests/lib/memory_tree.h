@@ -23,7 +23,7 @@ struct slc_tree_entry {
 
 struct slc_tree_node {
     char kind;       /* 'f' or 'd' */
-    uint32_t parent; /* of a folder */
+    uint32_t parent; /* folders only: parent folder */
     uint64_t bytes;
     uint64_t room;
     uint8_t *data;    /* shared by copies of a tree until one of them changes the file */

@@ -15,7 +15,7 @@ struct source {
     const struct slc_encoded_tile *tile;
     const uint8_t *block;
     const uint8_t *planes; /* buffer to which planes_at and values_at refer */
-    uint32_t start, nnz;   /* of the run */
+    uint32_t start, nnz;   /* start and length of the run */
 };
 
 bool slc_naive_expand(const struct slc_encoded_block *block,

@@ -22,14 +22,14 @@ struct product_device_counts {
  * program if memory runs out. Ownership: its destroy, by the table. */
 struct slc_device *product_device_create(uint64_t memory_bytes, unsigned late_us);
 
-/* Only while no lane is in use. */
+/* May be called only while no lane is in use. */
 const struct product_device_counts *product_device_counts(const struct slc_device *device);
 
 /* The k-th of the following calls of product_open, product_tile and product_more together fails
- * with SLC_ERR_SYSTEM and "refused"; 0: none. Only while no lane is in use. */
+ * with SLC_ERR_SYSTEM and "refused"; 0: none. May be called only while no lane is in use. */
 void product_device_refuse(struct slc_device *device, unsigned k);
 
-/* Reports the tile with this ordinal as damaged; UINT64_MAX: none. Only while no lane is in use. */
+/* Reports this tile as damaged; UINT64_MAX: none. May be called only while no lane is in use. */
 void product_device_damage(struct slc_device *device, uint64_t tile);
 
 #endif

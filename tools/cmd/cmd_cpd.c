@@ -511,8 +511,7 @@ int cpd_run_one(struct cpd *cpd, const struct operands *operands)
     return code;
 }
 
-/* Makes a dry run. For a sweep, plans each rank once, because all runs of a rank have the same
- * plan. */
+/* Makes a dry run. A sweep plans each rank once, because all runs of a rank have the same plan. */
 static int dry_run_all(struct cpd *cpd, const struct operands *operands)
 {
     int code = 0;

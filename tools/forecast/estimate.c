@@ -80,8 +80,7 @@ void estimator_iteration(struct estimator *estimator, const struct slc_cp_iterat
     estimator->share = 0;
 }
 
-/* Returns whether a run of `iterations` iterations will build replicas but has not built them
- * yet. */
+/* Returns whether a run of `iterations` iterations has yet to build replicas. */
 static bool will_use_replicas(const struct estimator *estimator, unsigned iterations)
 {
     const struct slc_plan *plan = estimator->plan;

@@ -32,8 +32,7 @@ struct forecast_options {
 
 enum { FORECAST_BUFFERS = 8, FORECAST_PHASES = 6, FORECAST_PARTS = 4 };
 
-/* One of the concurrent activities of a phase. The slowest activity determines the time of the
- * phase. */
+/* One of the concurrent activities of a phase. The slowest determines the time of the phase. */
 struct forecast_part {
     const char *what; /* such as "parsing" */
     double seconds;

@@ -22,8 +22,7 @@ struct search {
     bool found;
 };
 
-/* Sets search->found if this descriptor is open for writing to the file, or holds the lock of the
- * folder. */
+/* Sets search->found if this descriptor is open for writing to the file or locks the folder. */
 static int match_descriptor(void *context, const char *name, char kind)
 {
     struct search *search = context;

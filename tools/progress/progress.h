@@ -28,8 +28,7 @@ struct progress_shape {
 };
 void progress_shape(const struct progress_shape *shape);
 
-/* Reports blocks of a pass. `mode` starts at 0, `iteration` at 1. Called by a worker between its
- * tiles. */
+/* Reports blocks of a pass. `mode` starts at 0, `iteration` at 1. Workers call it between tiles. */
 void progress_blocks(unsigned iteration, unsigned mode, uint64_t done, uint64_t blocks);
 
 /* Reports a complete iteration. Prints a plain line if there is no live line. */

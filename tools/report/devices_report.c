@@ -180,8 +180,7 @@ void devices_report_stats(const struct slc_plan *plan,
            of_time);
 }
 
-/* Prints the bytes that a pass and an iteration copy to the device once the resident blocks are
- * there. */
+/* Prints the bytes that a pass and an iteration copy once the device has the resident blocks. */
 static void report_copied(const struct slc_plan *plan, unsigned order)
 {
     const struct slc_plan_gpu *gpu = &plan->gpu;

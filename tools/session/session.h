@@ -132,8 +132,7 @@ extern const char *const session_device_choices[];
                    "without this option, if no GPU is usable here and --device-memory is given, "  \
                    "the plan is for an " SLC_DEVICE_CHIP)
 
-/* Option row for commands that can compute on the CPU and one GPU together, but not on several
- * GPUs. */
+/* Option row for commands that can compute on the CPU and one GPU, but not on several GPUs. */
 #define SESSION_OPTION_ROW_SHARE(type)                                                             \
     OPTION_ROW(                                                                                    \
         "split", OPTION_STRING, type, session.split, .value = "WHAT",                              \

@@ -44,7 +44,7 @@ struct device_tensor {
     {
         return encoded.blocks[b].described;
     }
-    uint64_t bytes(void) const; /* of all blocks */
+    uint64_t bytes(void) const; /* size of all blocks */
 };
 
 struct device_case {

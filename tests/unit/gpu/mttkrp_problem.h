@@ -12,7 +12,7 @@ struct mttkrp_problem {
     uint32_t rank;
     enum slc_value_type precision; /* type of the factors; a test may change it at any time */
     bool integers = false;
-    std::vector<double> factor[SLC_MAX_ORDER]; /* rows of `rank`, each number exactly a float */
+    std::vector<double> factor[SLC_MAX_ORDER]; /* rows of `rank` numbers, each exactly a float */
     /* Rows of `rank`, by the oracle. The magnitudes are computed when they are first needed. */
     std::vector<double> want, magnitude;
 };
@@ -34,7 +34,7 @@ struct mttkrp_way {
 
 struct mttkrp_result {
     struct slc_gpu_mttkrp_plan plan;
-    std::vector<double> values;            /* rows of `rank` */
+    std::vector<double> values;            /* rows of `rank` numbers */
     std::vector<unsigned long long> words; /* exact sums of all devices */
     bool padding_lives;                    /* the padding of rows is unchanged */
     enum slc_gpu_fault_kind fault;

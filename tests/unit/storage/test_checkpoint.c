@@ -347,7 +347,7 @@ static void cut_files(void)
         struct slc_checkpoint_reader *reader = NULL;
         enum slc_status status;
 
-        /* Try all lengths near the end of the file, where the magic number ends. */
+        /* Try every length below 10, because the magic number has 8 bytes. */
         step = size > 10 ? stride(5, 197) : 1;
         size -= step < size ? step : size;
         slc_forged_resize(generation_path(folder, 0), size);

@@ -4,7 +4,7 @@
 #include "slc_test.h"
 #include "storage/codec/decode_ops.h"
 
-/* Several blocks of the keys that decode_avx512_fields.c processes together. */
+/* COUNT_MAX keys are several blocks of keys that decode_avx512_fields.c processes together. */
 enum { COUNT_MAX = 600, ROOM = COUNT_MAX + 16 };
 
 static uint32_t offsets[SLC_MAX_ORDER][ROOM];

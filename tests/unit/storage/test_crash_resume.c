@@ -16,8 +16,8 @@
 enum {
     TAG = 4711,
     JOURNAL_HEAD = 64,
-    SYNC_BLOCKS = 6,      /* minimum number of blocks between two syncs, */
-    PARTITION_BLOCKS = 2, /* which are at ends of partitions of this many blocks */
+    SYNC_BLOCKS = 6,      /* minimum number of blocks between two syncs */
+    PARTITION_BLOCKS = 2, /* blocks per partition; syncs are at ends of partitions */
     LOSS_BLOCKS = SYNC_BLOCKS + PARTITION_BLOCKS
 };
 

@@ -55,7 +55,7 @@ static void make_folders(void)
 
 static const struct {
     const char *path;
-    const char *refusal;        /* expected error; NULL: the path is accepted */
+    const char *refusal;        /* error for an output at the path; NULL: accepted */
     const char *parent_refusal; /* expected error for outputs in the parent folder */
 } cases[] = {
     {"x.slc", "it is a store", NULL},

@@ -366,7 +366,7 @@ static void test_search(void)
     (void)snprintf(moved, sizeof moved, "%s/%s", folder, strrchr(s.stripes[1], '/') + 1);
     CU_ASSERT_EQUAL(rename(moved, s.stripes[1]), 0);
 
-    /* The name of this stripe leads to another stripe. */
+    /* The file with the name of this stripe is another stripe. */
     slc_stripe_header_encode(&s.shape, 2, page);
     file = fopen(s.stripes[1], "r+b");
     CU_ASSERT_PTR_NOT_NULL_FATAL(file);
@@ -375,7 +375,7 @@ static void test_search(void)
     CU_ASSERT(open_list(&s, &err) == SLC_ERR_DAMAGED);
     CU_ASSERT_STRING_EQUAL(err.file, s.stripes[1]);
 
-    /* The name of this stripe leads to any other file, of any length. */
+    /* The file with the name of this stripe is not a stripe and has any length. */
     for (off_t bytes = 0; bytes < 3 * PAGE; bytes += PAGE - 1) {
         CU_ASSERT_EQUAL(unlink(s.stripes[1]), 0);
         write_file(s.stripes[1], "", 0);

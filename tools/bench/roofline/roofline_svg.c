@@ -434,8 +434,7 @@ static void draw_marker(struct picture *picture, const json_t *row)
     (void)fputs("</g>\n", out);
 }
 
-/* Draws all markers. The markers of best and worst cases are drawn first, below those of the
- * tensors. */
+/* Draws the markers: first those of best and worst cases, then those of the tensors above them. */
 static void draw_markers(struct picture *picture)
 {
     static const char *const arrays[] = {"bounds", "rows"};

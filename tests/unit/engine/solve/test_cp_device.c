@@ -176,7 +176,7 @@ static void test_sorted_layouts(void)
 /* Reasons to end a run early. */
 struct ending {
     int stop;
-    unsigned after; /* iterations */
+    unsigned after; /* iteration after which the run ends */
 };
 
 static void end_after(void *context, const struct slc_cp_iteration *iteration)

@@ -75,7 +75,7 @@ struct variant {
     bool cache;
     bool some;      /* true: caches every second block */
     unsigned slots; /* 0: as planned; otherwise this number, but at least the smallest possible */
-    uint32_t buffer_nnz; /* 0: as planned */
+    uint32_t buffer_nnz; /* 0: the planned value */
     uint32_t product_nnz;
     uint64_t gather_nnz;
 };

@@ -36,7 +36,7 @@ struct shape {
     enum slc_schedule schedule;
     unsigned threads;
     unsigned slots;
-    uint64_t cached; /* blocks */
+    uint64_t cached; /* number of blocks that are cached */
     enum slc_value_type precision;
     bool every_worker; /* every worker processes every tile */
 };
@@ -73,7 +73,7 @@ struct consumer {
     uint64_t next[MAX_WORKERS]; /* with `ascending`: ordinal after the worker's latest tile */
     uint64_t nnz[MAX_WORKERS];
     uint64_t fingerprint[MAX_WORKERS];
-    uint64_t stored_bytes; /* of all blocks */
+    uint64_t stored_bytes; /* padded size of all blocks; UINT64_MAX: unknown */
     unsigned progress_calls;
     uint64_t progress_blocks;
 };

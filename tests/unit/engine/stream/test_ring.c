@@ -28,7 +28,7 @@ struct pass {
     unsigned slots;
     bool in_order;
     enum trouble trouble;
-    uint64_t trouble_at; /* block */
+    uint64_t trouble_at; /* block at which the trouble occurs */
     unsigned delay_us;   /* largest random delay */
     atomic_uint_fast64_t to_skip;
     atomic_uint_fast64_t tickets; /* order in which blocks were received */

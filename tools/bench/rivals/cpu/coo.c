@@ -58,8 +58,7 @@ static uint64_t sort_bytes(const struct slc_tensor_shape *shape, unsigned worker
     for (unsigned m = 0; m < shape->order; m++) {
         sweeps = sweeps_of(shape->dims[m]) > sweeps ? sweeps_of(shape->dims[m]) : sweeps;
     }
-    /* Pairs move between two arrays. The first sweep only writes pairs, the last sweep only reads
-     * them. */
+    /* Pairs move between two arrays. The first sweep only writes them, the last only reads them. */
     return slc_mul_u64(shape->nnz, (sweeps - 1) * sizeof(uint64_t), &bytes) &&
                    slc_add_u64(bytes, count_bytes(workers), &bytes)
                ? bytes
