@@ -54,8 +54,8 @@ def script(path, text):
 
 
 def command(folder, program, *arguments):
-    """The script with `program` as the packed command, in an environment with the substitutes of
-    folder/bin."""
+    """Returns the command line of the script, with `program` as the packed command, and an
+    environment with the substitutes of folder/bin."""
     packed = os.path.join(folder, "packed")
     os.makedirs(packed, exist_ok=True)
     shutil.copy(program, os.path.join(packed, "sluice"))
@@ -66,7 +66,7 @@ def command(folder, program, *arguments):
 
 
 def results(folder):
-    """The record and the lines of the table."""
+    """Returns the record and the lines of the table."""
     with open(os.path.join(folder, "results", "gpu-acceptance.json"), encoding="utf-8") as file:
         record = json.load(file)
     with open(os.path.join(folder, "results", "gpu-acceptance.txt"), encoding="utf-8") as file:
@@ -74,7 +74,7 @@ def results(folder):
 
 
 def accept(folder, program, *arguments):
-    """Exit status, output, and the record."""
+    """Returns the exit status, the output and the record."""
     words, environment = command(folder, program, *arguments)
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, env=environment)
     return done.returncode, done.stdout + done.stderr, results(folder)[0]

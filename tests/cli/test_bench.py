@@ -16,7 +16,7 @@ from tap import FULL, QUICK, SOURCE, bundled, check, run, run_command, sluice  #
 
 
 def bench_names():
-    """The benchmarks that `sluice bench --help` lists."""
+    """Returns the benchmarks that `sluice bench --help` lists."""
     text = sluice("bench", "--help")[0].split("\nBenchmarks:\n")[1]
     return re.findall(r"^  (\w+) ", text, re.M)
 
@@ -248,7 +248,7 @@ def check_layouts(path, *args):
 
 
 def mttkrp_layouts(folder):
-    """Each kernel over each layout agrees with the oracle: small stores and bundled tensors."""
+    """Each kernel over each layout of small stores and bundled tensors agrees with the oracle."""
     for path, order, nnz in shapes(folder):
         if order % 2 == 0 and nnz > 0:
             continue
@@ -291,7 +291,7 @@ def mttkrp_layouts(folder):
 
 
 def mttkrp_sweep(folder):
-    """Every rank, number of threads, precision, instruction set and strategy once."""
+    """Measures every rank, number of threads, precision, instruction set and strategy once."""
     path = os.path.join(folder, "x.slc")
     sluice("generate", path, "--dims", "300x200x100", "--nnz", 3000, "-q")
     record = bench("mttkrp", path, "-r", "1,16", "-t", "1,2", "--precision", "all", "--isa", "all",
@@ -435,7 +435,8 @@ ROOFLINE_KERNELS = ("mttkrp-copies", "mttkrp-stream")
 
 
 def moved_bytes(row, order, value):
-    """Bytes per nonzero that an MTTKRP transfers, by form, as documented in the man page."""
+    """Returns the bytes per nonzero that an MTTKRP transfers, by form, as documented in the man
+    page."""
     vary = None if row["form"] == "plain" else [int(mode) for mode in row["form"].split(",")]
     each, run = value, 0 if vary is None else 4
     for mode in range(1, order + 1):
@@ -540,7 +541,8 @@ def attributes(tree):
 
 
 def roofline_picture(folder):
-    """Well-formed XML without external references, with a marker per row, for any file name."""
+    """The picture is well-formed XML without external references and has a marker per row, for any
+    file name."""
     svg = os.path.join(folder, "roofs.svg")
     odd = os.path.join(folder, "a<b>&c\"d\x01.slc")
     other = os.path.join(folder, "other")
@@ -769,7 +771,7 @@ def io(folder):
 
 
 def passes(folder):
-    """A row per rank and mode with shares that match its times."""
+    """There is a row per rank and mode, with shares that match its times."""
     for path, order, nnz in shapes(folder):
         record = bench("pass", path, "-r", "1,5", "-n", 2, "--warm-up", 0)
         check(record["tensor"]["nnz"] == nnz, f"{record}")

@@ -18,7 +18,7 @@ BINS = 500
 
 
 def written(value, draw):
-    """A text of the number: plain, with zeros, a sign or blanks, or with an exponent."""
+    """Returns a text of the number: plain, with zeros, a sign or blanks, or with an exponent."""
     text = format(value, "f")
     way = draw.randrange(6)
     if way == 0 and "." in text:
@@ -33,7 +33,7 @@ def written(value, draw):
 
 
 def numbers(width, origin, count, draw):
-    """Random numbers near BINS bins: on an edge, just below or above it, and in between."""
+    """Yields random numbers near BINS bins: on an edge, just below or above it, and in between."""
     for _ in range(count):
         edge = origin + width * draw.randrange(-BINS // 2, BINS // 2)
         step = Decimal(draw.randrange(1, 10)).scaleb(-draw.randrange(1, 25))
@@ -41,7 +41,7 @@ def numbers(width, origin, count, draw):
 
 
 def converted(folder, item, texts):
-    """The names of the bins of the numbers, in their order."""
+    """Returns the names of the bins of the numbers, in the order of `texts`."""
     table, store, out = (os.path.join(folder, name) for name in ("t.csv", "t.slc", "out.tns"))
     with open(table, "w", encoding="ascii") as file:
         file.write("row,x\n" + "".join(f"{i},{text}\n" for i, text in enumerate(texts)))
@@ -74,7 +74,7 @@ def bins(folder):
 
 
 def prices(folder):
-    """The prices 0.00 to 9.99: ten, or one, in each bin, with the shortest names."""
+    """Each bin of the prices 0.00 to 9.99 has ten prices, or one, and the shortest name."""
     texts = [f"{i // 100}.{i % 100:02}" for i in range(1000)]
     names = converted(folder, "bin(x,0.1)", texts)
     check(names[30] == "[0.3, 0.4)" and names[999] == "[9.9, 10)", f"{names[30]} {names[999]}")

@@ -39,7 +39,7 @@ class Cluster:
         sluice("generate", self.store, "--dims", "300x200x90", "--nnz", 30000, "-q")
 
     def asked(self):
-        """Requests to scontrol since the last call."""
+        """Returns the requests to scontrol since the last call."""
         lines = open(self.requeues, encoding="ascii").read().splitlines() if os.path.exists(self.requeues) else []
         if lines:
             os.unlink(self.requeues)

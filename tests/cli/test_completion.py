@@ -13,12 +13,13 @@ from tap import Skip, check, run, run_command, sluice  # noqa: E402
 
 
 def listed(text, heading):
-    """Names and summaries below a heading of a help text."""
+    """Returns the names and summaries below a heading of a help text."""
     return dict(re.findall(r"^  (\S+) +(\S.*)$", text.split(heading)[1].split("\n\n")[0], re.M))
 
 
 def commands():
-    """Every command with its own options, as words: for bench, its benchmarks."""
+    """Returns the words of every command that has its own options; for bench, those of its
+    benchmarks."""
     names = [[name] for name in listed(sluice("--help")[0], "Commands:\n")]
     return [words for words in names if words != ["bench"]] + \
            [["bench", name] for name in listed(sluice("bench", "--help")[0], "Benchmarks:\n")]

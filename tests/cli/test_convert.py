@@ -79,7 +79,7 @@ def named(folder, expected):
 
 
 def killed(folder):
-    """Killed at random moments, again and again."""
+    """A conversion that is killed at random moments, again and again, completes."""
     made(folder)
     begun = time.monotonic()
     expected, _ = finish(folder)

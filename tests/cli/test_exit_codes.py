@@ -18,7 +18,7 @@ TABLE = {int(code): meaning for code, meaning in
 
 
 def one_table(_folder):
-    """The same codes with the same words in every list."""
+    """Every list has the same codes with the same words."""
     check(sorted(TABLE) == list(TABLE) and len(TABLE) > 5, TABLE)
     rows = source_text("README.md").split("| exit code | meaning |\n|---|---|\n")[1].split("\n\n")[0]
     told = {int(code): meaning for code, meaning in re.findall(r"^\| (\d+) \| (.*) \|$", rows, re.M)}

@@ -38,7 +38,7 @@ def inputs():
 
 
 def commands(out):
-    """Name: (arguments, path of the result), with results in the folder `out`."""
+    """Returns {name: (arguments, path of the result)}, with results in the folder `out`."""
     at = inputs()
     cpd = ("cpd", at + "t.slc", "-r", "4", "-i", "3", "--tol", "0", "--deterministic", "--checkpoint-interval", "0", "-q")
     return {
@@ -135,7 +135,7 @@ def all_sizes(largest):
 
 
 def by_limit(folder):
-    """The largest file cannot reach its full size."""
+    """Runs with a limit that keeps the largest file from its full size."""
     for name in ("convert, committing", "layout sorted", "cpd", "ttm") if QUICK else commands(""):
         out = os.path.join(folder, name, "")
         os.mkdir(out)

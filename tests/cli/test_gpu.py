@@ -22,7 +22,7 @@ def record(folder):
 
 
 def numbers(path):
-    """The numbers of an .npy file of f64."""
+    """Returns the numbers of an .npy file of f64."""
     with open(path, "rb") as file:
         data = file.read()
     begin = 10 + struct.unpack("<H", data[8:10])[0]
@@ -235,7 +235,7 @@ def bench_cpd(folder):
 
 
 def baselines(folder):
-    """Options of the kernels of other programs, and several devices."""
+    """The kernels of other programs accept their options, and one of them several devices."""
     options = ("bench", "device", made(folder), "--rank", 5, "-n", 1, "--warm-up", 0, "--largest", "4KiB", "--json")
     rows = json.loads(emulated(*options, "--kernel", "blco-queues", "--queues", 2, "--block-nnz", 700, "--index-bits", 9,
                                "--work-group", 64, "--coarsening", 2, "--stash-rows", 3, "--copies", 2))["rows"]
@@ -291,7 +291,8 @@ def multiply(folder):
 
 
 def several(folder):
-    """The same device, named several times: divided partitions or equal shares, and the same bits."""
+    """A device that is named several times gets divided partitions or equal shares, and yields the
+    same bits."""
     store, results, nnz = os.path.join(folder, "t.slc"), [], 30000
     sluice("generate", store, "--dims", "900x3x70", "--nnz", nnz, "-q", "-f", "--block-bytes", "16KiB")
     sluice("layout", store, "--sorted", "all", "-q")
@@ -325,7 +326,8 @@ def several(folder):
 
 
 def shared(folder):
-    """CPU and device together: every nonzero once, the CPU's results, and the work of each."""
+    """CPU and device together process every nonzero once, yield the CPU's results, and report the
+    work of each."""
     store, start = os.path.join(folder, "t.slc"), os.path.join(folder, "start")
     sluice("generate", store, "--dims", "300x200x70", "--nnz", 100000, "-q", "-f", "--block-bytes", "16KiB")
     options = ["cpd", store, "-r", 3, "-i", 2, "--tol", 0]

@@ -24,7 +24,7 @@ FAR = 1e-6  # a relative difference in norm that exceeds the error of any f32 re
 
 
 def numbers(path):
-    """The numbers of an .npy file of f32 or f64."""
+    """Returns the numbers of an .npy file of f32 or f64."""
     with open(path, "rb") as file:
         data = file.read()
     begin = 10 + struct.unpack("<H", data[8:10])[0]
@@ -85,7 +85,7 @@ def recorded(folder):
 
 
 def small_values(folder):
-    """Values near 1e-25: an emulated device and the CPU find the fit of values near 1."""
+    """For values near 1e-25, an emulated device and the CPU find the fit of values near 1."""
     fits = []
     for power in (0, -25):
         text, store = os.path.join(folder, "t.tns"), os.path.join(folder, "t.slc")

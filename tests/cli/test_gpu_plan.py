@@ -19,13 +19,14 @@ def made(folder):
 
 
 def plan(store, *args, command=sluice):
-    """The plan as JSON, with or without a device."""
+    """Returns the plan as JSON, with or without a device."""
     done = command("plan", "--no-probe", store, "-r", 8, *args, "--json")
     return json.loads(done[0] if isinstance(done, tuple) else done[:done.rindex("}") + 1])
 
 
 def by_memory(folder):
-    """No GPU and no name: a documented chip with the given memory, and the driver's reason."""
+    """Without a GPU and a name, the plan is for a documented chip with the given memory and states
+    the driver's reason."""
     store = made(folder)
     out, err = sluice("plan", store, "-r", 8, "--device", "gpu", "--device-memory", "80GB")
     check(re.search(r"^  device +h100 \(described\), 4 streams, f64; ", out, re.M), out)

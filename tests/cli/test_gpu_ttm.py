@@ -14,7 +14,7 @@ from tap import QUICK, check, emulated, generate_store, interrupted, npy, run, s
 
 
 def matrix(folder, rows, cols, reals=False):
-    """A file of small integers, or of non-integers."""
+    """Writes a file of small integers, or of non-integers, and returns its path."""
     path = os.path.join(folder, "u.npy")
     numbers = [(i * 7) % 11 - 5 if not reals else 0.1 + 1 / (1 + (i * 13) % 101) for i in range(rows * cols)]
     npy(path, numbers, rows, cols)
@@ -22,7 +22,7 @@ def matrix(folder, rows, cols, reals=False):
 
 
 def product(folder, store, dims, mode, cols, reals=False):
-    """The command line of a product, without the folder of the result."""
+    """Returns the command line of a product, without the folder of the result."""
     return ["ttm", store, "--mode", mode, "--matrix", matrix(folder, int(dims.split("x")[mode - 1]), cols, reals)]
 
 
@@ -36,7 +36,7 @@ def contents(out):
 
 
 def array(data):
-    """The numbers of an .npy file."""
+    """Returns the numbers of an .npy file."""
     begin = 10 + struct.unpack("<H", data[8:10])[0]
     header = ast.literal_eval(data[10:begin].decode())
     size, kind = int(header["descr"][2:]), {"<f8": "d", "<f4": "f", "<i8": "q"}[header["descr"]]
@@ -60,7 +60,7 @@ EXACT = [
 
 
 def exact(folder):
-    """The bytes equal the CPU's."""
+    """The bytes of a result equal the CPU's."""
     for dims, nnz, options, layout, mode, cols in EXACT[::2] if QUICK else EXACT:
         store = generate_store(folder, dims, nnz, *options)
         if layout:

@@ -12,7 +12,8 @@ from tap import QUICK, check, emulated, generate_store, interrupted, npy, read_b
 
 
 def vector(folder, mode, length, reals=False):
-    """A file with one number per index: small integers with some zeros, or non-integers."""
+    """Writes a file with one number per index: small integers with some zeros, or non-integers.
+    Returns its path."""
     path = os.path.join(folder, f"v{mode}{'r' if reals else ''}.npy")
     numbers = [(i * 7 + mode) % 5 - 2 if not reals else 0.1 + 1 / (1 + (i * 13 + mode) % 101) for i in range(length)]
     npy(path, numbers, length)
@@ -20,7 +21,7 @@ def vector(folder, mode, length, reals=False):
 
 
 def vectors(folder, dims, modes, reals=False):
-    """--mode and --vector for some modes."""
+    """Returns --mode and --vector for some modes."""
     lengths = [int(n) for n in dims.split("x")]
     return [part for k in modes for part in ("--mode", k, "--vector", vector(folder, k, lengths[k - 1], reals))]
 
@@ -30,7 +31,7 @@ def blocks(store):
 
 
 def entries(store):
-    """Lists of coordinates and values."""
+    """Returns the coordinates and the values of a store as lists."""
     text = store + ".tns"
     sluice("export", store, text, "-q", "-f")
     with open(text) as file:
@@ -61,7 +62,7 @@ EXACT = [
 
 
 def exact(folder):
-    """The bytes, or the number, equal the CPU's."""
+    """The bytes of a result, or the number, equal the CPU's."""
     for dims, nnz, options, fiber, modes in EXACT[::3] if QUICK else EXACT:
         store, results = generate_store(folder, dims, nnz, *options), []
         check(("--relabel" in options) == any(name.startswith("perm-") for name in os.listdir(store)), str(os.listdir(store)))

@@ -35,7 +35,7 @@ def write(folder, name, content):
 
 
 def blocks(store):
-    """The bytes of all files except the manifest, which names the origin of the store."""
+    """Returns the bytes of all files except the manifest, which names the origin of the store."""
     return {name: open(os.path.join(store, name), "rb").read() for name in sorted(os.listdir(store)) if name != "tensor.json"}
 
 
@@ -48,7 +48,7 @@ def made(folder, name, rows, *more, dims=None):
 
 
 def combined(rows):
-    """The rows summed, without zeros."""
+    """Returns the sum of the rows at each coordinate, without zeros."""
     sums = {}
     for c, v in rows:
         sums[tuple(c)] = sums.get(tuple(c), 0) + v

@@ -310,7 +310,7 @@ def striped_store(folder):
 
 
 def tree(*folders):
-    """The bytes of all files in these folders."""
+    """Returns the bytes of all files in these folders."""
     return {os.path.join(root, name): read_bytes(os.path.join(root, name))
             for folder in folders for root, _, names in os.walk(folder) for name in names}
 

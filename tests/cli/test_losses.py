@@ -58,7 +58,7 @@ def poisson(draw, mean):
 
 
 def counts(folder, name="counts", dims=(30, 25, 20)):
-    """Counts of a planted model of rank 3."""
+    """Returns counts of a planted model of rank 3."""
     draw = random.Random(SEED)
     factors = [uniform(draw, size, 3, 0.0, 1.0) for size in dims]
     rows = []
@@ -71,7 +71,7 @@ def counts(folder, name="counts", dims=(30, 25, 20)):
 
 
 def npy(path):
-    """The rows of a .npy file of doubles."""
+    """Returns the rows of a .npy file of doubles."""
     with open(path, "rb") as file:
         head = file.read(10)
         text = file.read(int.from_bytes(head[8:10], "little")).decode()
@@ -82,7 +82,7 @@ def npy(path):
 
 
 def likelihood(path, folder):
-    """The log-likelihood of the written model, computed from the counts."""
+    """Returns the log-likelihood of the written model, computed from the counts."""
     out = os.path.join(folder, "out")
     weights = [row[0] for row in npy(os.path.join(out, "lambda.npy"))]
     factors = [npy(os.path.join(out, f"mode-{n}.npy")) for n in (1, 2, 3)]
@@ -144,7 +144,7 @@ def refuses_what_does_not_fit(folder):
 
 
 def completes_a_planted_tensor(folder):
-    """A noise-free tensor of rank 3 from part of its cells, by every method."""
+    """Every method completes a noise-free tensor of rank 3 from part of its cells."""
     draw = random.Random(SEED)
     dims = (40, 30, 20)
     factors = [uniform(draw, size, 2) for size in dims]

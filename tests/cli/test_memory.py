@@ -30,7 +30,7 @@ TENSORS = {
 
 
 def generate(name, nnz):
-    """The arguments that generate a tensor, without the output."""
+    """Returns the arguments that generate a tensor, without the output."""
     return ("--nnz", nnz, "--seed", 5, *TENSORS[name])
 
 
@@ -96,7 +96,7 @@ class Inputs:
                 "bench ttv": (("bench", "ttv", self.at + "t.slc", "-n", 1), False)}
 
     def prepare(self, name):
-        """An empty folder for results, in which layouts find their store."""
+        """Makes an empty folder for results, in which layouts find their store."""
         shutil.rmtree(self.at + "out", ignore_errors=True)
         os.mkdir(self.at + "out")
         if name.startswith("layout") or name == "append":

@@ -59,7 +59,7 @@ def on_terminal(folder, command, wanted, seconds=60):
 
 
 def terminal_and_pipe(folder):
-    """A live line on a terminal; in a pipe a plain line for each iteration, without control
+    """A terminal shows a live line; a pipe gets a plain line for each iteration, without control
     characters."""
     store = generated(folder, nnz=300000 if QUICK else 1500000, dims="3000x2000x1000")
     # An iteration takes longer than the interval of the live line, which shows blocks only within passes.
@@ -75,7 +75,7 @@ def terminal_and_pipe(folder):
 
 
 def shown_by_pty(command, term):
-    """All bytes that a terminal of this kind receives on standard error."""
+    """Returns all bytes that a terminal of this kind receives on standard error."""
     near, far = os.openpty()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=far, env={**os.environ, "TERM": term})
     os.close(far)
@@ -151,8 +151,8 @@ def narrow_terminal(folder):
 
 
 def every_command(folder):
-    """Progress of all long commands: plain lines without control characters, silence with -q, a log
-    each."""
+    """All long commands print progress in plain lines without control characters, are silent with
+    -q, and write a log."""
     store, text, log = os.path.join(folder, "t.slc"), os.path.join(folder, "t.tns"), os.path.join(folder, "log")
     npy(os.path.join(folder, "v.npy"), [1.0] * 20, 20)
     npy(os.path.join(folder, "u.npy"), [1.0] * 40, 20, 2)
@@ -311,7 +311,7 @@ def exported(folder, store, ending):
 
 
 def sliced(folder, store, *args):
-    """The size of such a slice of a store."""
+    """Returns the size of a slice of a store, made with these options."""
     path = os.path.join(folder, "sized.slc")
     sluice("slice", store, path, *args, "-q")
     size = sum(os.path.getsize(os.path.join(path, name)) for name in os.listdir(path))

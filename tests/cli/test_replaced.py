@@ -55,7 +55,7 @@ def write_inputs(folder):
 
 
 def digest(path):
-    """The bytes of the results, without the files that name paths and times."""
+    """Returns the bytes of the results, without the files that name paths and times."""
     if os.path.isfile(path):
         files = [path]
     else:
@@ -86,7 +86,7 @@ def with_method(args, number):
 
 
 def states(call, folder):
-    """The results of each reader in each state of the store."""
+    """Returns the results of each reader in each state of the store."""
     known = {args: set() for args in READS}
     one_by_one = [("layout", "x.slc", "--sorted", mode, "-q") for mode in "123"]
     numbers = itertools.count()

@@ -190,7 +190,8 @@ def unfinished(folder):
 
 
 def long_modes(folder):
-    """Rank 64 and modes of size one million: under 1 MB, within a budget smaller than any factor."""
+    """A page for rank 64 and modes of size one million has under 1 MB and is made within a budget
+    smaller than any factor."""
     rows = 100000 if QUICK else 1000000
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, 64), }}".ljust(117) + "\n"
     for k in range(3):
@@ -208,7 +209,7 @@ def long_modes(folder):
 
 
 def held_out(folder):
-    """The hold-out error, as a number and as a line."""
+    """The page shows the hold-out error as a number and as a line."""
     out, store, path = (os.path.join(folder, name) for name in ("run", "t.slc", "r.html"))
     sluice("generate", store, "--dims", "60x50x1", "--nnz", 2000, "-q")
     sluice("cpd", store, "-r", 2, "-i", 3, "--tol", 0, "--holdout", "10%", "-o", out, "-q")
@@ -272,7 +273,7 @@ def sweep(folder):
 
 
 def few_points(folder):
-    """No line for one iteration or none."""
+    """The page draws no line for one iteration or none."""
     out, store, path = (os.path.join(folder, name) for name in ("run", "t.slc", "r.html"))
     sluice("generate", store, "--dims", "60x50x40", "--nnz", 3000, "-q")
     for iterations, words in ((1, "One iteration: "), (0, "Nothing to draw.")):
@@ -328,7 +329,7 @@ def several(folder):
 
 
 def in_a_browser(folder):
-    """Chromium, if available: no error, no overflow, in both color schemes."""
+    """Chromium, if available, shows the page without error or overflow in both color schemes."""
     if QUICK:
         raise Skip("the page is the same as without a sanitizer")
     out = factored(folder)

@@ -23,7 +23,7 @@ def small_store(folder, name="t.slc", dims="30x20x10", nnz=2000, *more):
 
 
 def npy_header(path):
-    """(dtype, shape) of a .npy file, by the format's specification."""
+    """Returns (dtype, shape) of a .npy file, by the format's specification."""
     with open(path, "rb") as file:
         check(file.read(8) == b"\x93NUMPY\x01\x00", f"{path} is no .npy 1.0")
         length = struct.unpack("<H", file.read(2))[0]
@@ -33,7 +33,8 @@ def npy_header(path):
 
 
 def generated(folder):
-    """The same seed yields the same tensor, another seed another tensor; text and store agree."""
+    """The same seed yields the same tensor, another seed yields another tensor, and text and store
+    agree."""
     text, again, other = (os.path.join(folder, n) for n in ("a.tns", "b.tns", "c.tns"))
     base = ("--dims", "50x40x30", "--nnz", 5000)
     sluice("generate", text, *base, "--seed", 1)
@@ -489,7 +490,7 @@ def no_threads_of_blas(folder):
 
 
 def mttkrp(folder):
-    """Mode 1 by hand: the sums of a tensor with few nonzeros."""
+    """The sums of mode 1 of a tensor with few nonzeros equal those computed by hand."""
     store, factors = os.path.join(folder, "t.slc"), os.path.join(folder, "f")
     sluice("convert", "-", store, input="1 1 1 2\n1 2 3 3\n2 1 3 5\n")
     sluice("cpd", store, "-r", 2, "-i", 0, "-o", factors, "-q")
@@ -567,8 +568,8 @@ def not_finite(folder):
 
 
 def long_mode(folder):
-    """ttm in a mode of more than 2^24 indices: the budget that the error names suffices, also if
-    few indices occur."""
+    """For ttm in a mode of more than 2^24 indices, the budget that the error names suffices, also
+    if few indices occur."""
     store, matrix, out = (os.path.join(folder, name) for name in ("h.slc", "u.npy", "y"))
     length = (1 << 24) + 1000
     sluice("generate", store, "--dims", f"{length}x30x20", "--nnz", 40, "-q", "--fibers", "none")

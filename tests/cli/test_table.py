@@ -161,7 +161,7 @@ def null_words(folder):
 
 
 def in_order(names):
-    """The order of sorted(NAME), by its description."""
+    """Returns the names in the order of sorted(NAME), by its description."""
     def key(name):
         try:
             value = float(name) if re.fullmatch(r" *[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)? *", name) else math.inf
@@ -325,7 +325,7 @@ COLUMNS = ("--columns", "from,to,date(when),bin(fare,5),hour(when)", "--value", 
 
 
 def two_tables(folder, count):
-    """Two CSV files, their stores, and the store of both concatenated."""
+    """Makes two CSV files, their stores, and the store of both concatenated."""
     first, more = rides(os.path.join(folder, "1.csv"), 1, 1, 9, count, 5), rides(os.path.join(folder, "2.csv"), 3, 4, 20, count, 40)
     with open(first) as one, open(more) as two, open(os.path.join(folder, "both.csv"), "w") as both:
         both.write(one.read() + "".join(two.readlines()[1:]))
@@ -420,8 +420,8 @@ def smallest(path, store):
 
 
 def dictionary(folder):
-    """A dictionary larger than the budget, within the budget; the same bits for any budget and
-    number of threads."""
+    """A dictionary larger than the budget converts within the budget, with the same bits for any
+    budget and number of threads."""
     path, stores = os.path.join(folder, "big.csv"), []
     count = 8000 if QUICK else 40000
     with open(path, "w") as file:

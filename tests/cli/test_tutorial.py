@@ -74,7 +74,7 @@ def readme(folder):
 
 
 def demo(folder):
-    """The demo creates the files it announces, and no others."""
+    """The demo creates the files that it announces, and no others."""
     env = os.environ | {"SLUICE": SLUICE, "TMPDIR": folder}
     script, results = os.path.join(SOURCE, "examples", "demo"), os.path.join(folder, "results")
     done = subprocess.run([script, results], capture_output=True, text=True, env=env)

@@ -67,7 +67,7 @@ def operands(folder):
 
 
 def makers():
-    """Commands that create a text, a store of several blocks, and layouts."""
+    """Returns commands that create a text, a store of several blocks, and layouts."""
     return [("generate", "t.tns", "--dims", "x".join(map(str, DIMS)), "--nnz", 150000, "-r", 3, "--noise", 0.2),
             ("convert", "t.tns", "t.slc", "--block-bytes", "64KiB"),
             ("generate", "g.slc", "--dims", "300x200x50", "--nnz", 30000),

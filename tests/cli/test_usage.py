@@ -193,7 +193,7 @@ def names_of_choices(folder):
 
 
 def options_of_help(text):
-    """The help on each option: letter, value, second name, default."""
+    """Returns the help on each option: letter, value, second name, default."""
     found = {}
     for entry in re.findall(r"^  .*(?:\n {12,}.*)*", text.split("Options (defaults in brackets):\n")[1].split("\n\n")[0], re.M):
         head = re.match(r"  (?:-(\w), |    )--([\w-]+)(\[=\w+\]| \S+(?: \.\.)?)?(?: {2,}|\s*\n|$)", entry)

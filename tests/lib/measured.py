@@ -58,7 +58,7 @@ class Cgroup:
         return os.path.join(self.folder, name)
 
     def processes(self):
-        """File that lists the processes of the cgroup."""
+        """Returns the file that lists the processes of the cgroup."""
         return self.file("cgroup.procs")
 
     def charged(self):
@@ -70,7 +70,7 @@ class Cgroup:
             return None
 
     def killed(self):
-        """Number of processes killed because memory ran out."""
+        """Returns the number of processes killed because memory ran out."""
         with open(self.file(self.names[2]), encoding="ascii") as file:
             return int(re.search(r"^oom_kill (\d+)", file.read(), re.MULTILINE)[1])
 
@@ -104,7 +104,7 @@ def measured(args, cgroup=None, status=0):
 
 
 def named_budget(messages):
-    """Budget in bytes that an error message names."""
+    """Returns the budget in bytes that an error message names."""
     found = re.search(r"needs (\d+) MiB of memory", messages)
     check(found, f"no budget is named: {messages}")
     return int(found[1]) * MIB

@@ -10,7 +10,7 @@ import numpy as np
 
 
 def drawn(probabilities, count, rng):
-    """`count` indices with these probabilities."""
+    """Returns `count` random indices with these probabilities."""
     ends = np.cumsum(probabilities)
     return np.searchsorted(ends, rng.random(count) * ends[-1], side="right").astype(np.int64)
 
@@ -27,7 +27,7 @@ def events_of(model, rng):
 
 
 def counted(dims, events):
-    """Distinct coordinates and the number of events of each."""
+    """Returns distinct coordinates and the number of events of each."""
     keys, counts = np.unique(np.ravel_multi_index(events, dims), return_counts=True)
     return np.array(np.unravel_index(keys, dims)), counts.astype(float)
 
@@ -129,7 +129,7 @@ def write_trips(folder, trips=3_000_000, seed=11):
 
 
 def similarities(one, two):
-    """Products over the modes of the cosines of all pairs of columns."""
+    """Returns the products over the modes of the cosines of all pairs of columns."""
     out = 1.0
     for a, b in zip(one, two):
         out = out * np.abs((a / np.linalg.norm(a, axis=0)).T @ (b / np.linalg.norm(b, axis=0)))

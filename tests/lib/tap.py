@@ -133,7 +133,7 @@ def names_of(store, mode):
 
 
 def holds(path, size):
-    """Whether a file or folder exists at the path with at least this many bytes."""
+    """Returns whether a file or folder with at least this many bytes exists at the path."""
     try:
         return os.stat(path).st_size >= size
     except FileNotFoundError:
@@ -168,7 +168,8 @@ def crowded(args, folder, output):
 
 
 def bundled(name, suffix=".tns.xz"):
-    """Path of a real tensor, either bundled or in the shared data next to the checkout."""
+    """Returns the path of a real tensor, either bundled or in the shared data next to the
+    checkout."""
     for folder in (os.path.join(SOURCE, "data"), os.path.join(SOURCE, "..", "shared", "data")):
         path = os.path.join(folder, name + suffix)
         if os.path.exists(path):
@@ -187,7 +188,7 @@ def source_text(*path):
 
 
 def generate_store(folder, dims, nnz, *options):
-    """Path of a store that the command generates at random."""
+    """Returns the path of a store that the command generates at random."""
     store = os.path.join(folder, "t.slc")
     sluice("generate", store, "--dims", dims, "--nnz", nnz, "-q", "-f", *options)
     return store
@@ -205,7 +206,7 @@ def tree(folder):
 
 
 def npy(path, numbers, *shape):
-    """Bytes of a .npy file of f64 in C order, built from the format's specification."""
+    """Writes a .npy file of f64 in C order, built from the format's specification."""
     head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     with open(path, "wb") as file:
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode()
@@ -225,7 +226,7 @@ def unpacked(name):
 
 
 def processor_seconds():
-    """Processor time of this process and of its children."""
+    """Returns the processor time of this process and of its children."""
     own = sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return own + sum(server.seconds() for server in (SERVER, EMULATED_SERVER) if server)
 

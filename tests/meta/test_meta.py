@@ -39,7 +39,7 @@ def layers():
 
 
 def layering(_folder):
-    """docs/ARCHITECTURE.md: a folder includes only lower layers, and no two folders include each
+    """A folder includes only lower layers of docs/ARCHITECTURE.md, and no two folders include each
     other."""
     table = layers()
     for floor, allowed in table.items():
@@ -138,7 +138,7 @@ def begins_with(path):
 
 
 def trail(path):
-    """A header, the header that it includes first, and so on."""
+    """Yields a header, the header that it includes first, and so on."""
     while path is not None:
         yield path
         path = begins_with(path)
@@ -190,7 +190,7 @@ def headers_stand_alone(folder):
 
 
 def test_folders(path):
-    """The folders whose fixtures the unit tests next to the header `path` share."""
+    """Returns the folders whose fixtures the unit tests next to the header `path` share."""
     top = re.match(r"tests/unit/\w+", path)
     return {os.path.dirname(other) for other in files(".h", under=top[0])} if top else set()
 
@@ -266,7 +266,7 @@ def only_tools_print(_folder):
 
 
 def options_of_command():
-    """The long and short option names in the tables of tools/."""
+    """Returns the long and short option names in the tables of tools/."""
     tables = "\n".join(text(path) for path in files(".c", ".h", under="tools"))
     names = set(re.findall(r'[{(][\s\\]*"([\w-]+)",[\s\\]*OPTION_[A-Z]', tables)) | set(re.findall(r'\.alias = "([\w-]+)"', tables))
     letters = set(re.findall(r"\.letter = '(.)'", tables))
@@ -276,7 +276,7 @@ def options_of_command():
 
 
 def literals(path):
-    """The string literals of a source file."""
+    """Returns the string literals of a source file."""
     return re.findall(r"/\*.*?\*/|//[^\n]*|'(?:\\.|[^'\\])+'|" r'"((?:\\.|[^"\\])*)"', text(path), re.S)
 
 

@@ -15,7 +15,7 @@ WORDS_PER_1000_LINES = 8
 
 
 def files(*endings):
-    """Paths below the source folder, without builds and test data."""
+    """Yields the paths below the source folder, without builds and test data."""
     for folder, folders, names in os.walk(SOURCE):
         top = os.path.abspath(folder) == os.path.abspath(SOURCE)
         folders[:] = sorted(d for d in folders if not d.startswith((".", "build", "data") if top else ".")
@@ -93,12 +93,12 @@ def words(paths):
 
 
 def words_of_documents(_folder):
-    """Documents, man pages and headers."""
+    """Checks documents, man pages and headers."""
     words(documents() + list(files(".h")))
 
 
 def words_of_sources(_folder):
-    """Comments and messages of the library and the command."""
+    """Checks comments and messages of the library and the command."""
     words([path for path in files(".c", ".cu") if not path.startswith("tests/")])
 
 

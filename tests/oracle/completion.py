@@ -85,12 +85,12 @@ class Huber:
 
 
 def squares_of(products):
-    """Products of all pairs of columns, one row per nonzero."""
+    """Returns the products of all pairs of columns, one row per nonzero."""
     return (products[:, :, None] * products[:, None, :]).reshape(len(products), -1)
 
 
 def normal_equations(rows, values, products, count):
-    """Matrices and right-hand sides of all rows."""
+    """Returns the matrices and right-hand sides of all rows."""
     rank = products.shape[1]
     return row_sums(rows, squares_of(products), count).reshape(-1, rank, rank), row_sums(rows, products * values[:, None], count)
 

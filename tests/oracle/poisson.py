@@ -41,7 +41,7 @@ def products_of(coords, factors, mode, rank):
 
 
 def row_sums(rows, terms, count):
-    """Sums of the terms of each row; rows ascend."""
+    """Returns the sums of the terms of each row. `rows` must ascend."""
     out = np.zeros((count, terms.shape[1]))
     if len(rows):
         starts = np.flatnonzero(np.diff(rows, prepend=-1))

@@ -68,7 +68,8 @@ def positions_of(dims, run):
 
 @functools.lru_cache(maxsize=256)
 def tables_of(moves):
-    """Tables, indexed by source byte, for `moves` of (source word, bit, target word, bit)."""
+    """Returns tables, indexed by source byte, for `moves` of (source word, bit, target word,
+    bit)."""
     tables, every = {}, np.arange(256, dtype=np.uint64)
     for source, bit, target, place in moves:
         table = tables.setdefault((source, bit // 8, target), np.zeros(256, dtype=np.uint64))
@@ -77,7 +78,7 @@ def tables_of(moves):
 
 
 def move_bits(words, moves, targets):
-    """Rows of uint64 with the bits of the rows `words`, moved."""
+    """Returns rows of uint64 with the moved bits of the rows `words`."""
     out = np.zeros((targets, words.shape[1]), dtype=np.uint64)
     parts, last = None, None
     for (source, byte, target), table in tables_of(moves).items():
@@ -89,7 +90,7 @@ def move_bits(words, moves, targets):
 
 @functools.lru_cache(maxsize=None)
 def key_moves(dims, run):
-    """Moves from coordinates to keys, and back."""
+    """Returns the moves from coordinates to keys, and back."""
     there = [(mode, bit, place // 64, place % 64)
              for place, (mode, bit) in enumerate(positions_of(dims, run))]
     there.sort(key=lambda move: (move[0], move[1] // 8))
@@ -107,7 +108,7 @@ def join_halves(lo, hi):
 
 
 def keys_of(dims, coords, run=(0, 0)):
-    """Keys of an N x nnz coordinate array."""
+    """Returns the keys of an N x nnz coordinate array."""
     return join_halves(*halves_of(dims, coords, run))
 
 
@@ -117,7 +118,7 @@ def coords_of(dims, keys_lo, keys_hi, run=(0, 0)):
 
 
 def keys_from(first, gaps):
-    """Keys with the differences `gaps`, starting at the first key."""
+    """Returns the keys with the differences `gaps`, starting at the first key."""
     if gaps.dtype != object and first + float(gaps.sum(dtype=np.float64)) + len(gaps) < 2.0 ** 63:
         return np.uint64(first) + np.cumsum(gaps + np.uint64(1)) - np.uint64(1)
     return first + np.cumsum(gaps.astype(object) + 1) - 1
@@ -130,7 +131,7 @@ def gaps_of(keys):
 
 
 def fibers_of(keys, bits):
-    """Keys without their lowest bits."""
+    """Returns the keys without their lowest bits."""
     if keys.dtype == object:
         return keys >> bits
     return keys >> np.uint64(bits) if bits < 64 else np.zeros(len(keys), dtype=np.uint64)
@@ -144,7 +145,7 @@ def distinct(ascending):
 
 
 def bits_at(data, places, widths):
-    """Numbers of `widths` bits, at most 64 each, at the bit addresses `places`."""
+    """Returns the numbers of `widths` bits, at most 64 each, at the bit addresses `places`."""
     padded = bytes(data) + bytes(24)
     words = np.ndarray(len(padded) - 7, dtype="<u8", buffer=padded, strides=(1,))
     byte, shift = places >> 3, (places & 7).astype(np.uint64)
@@ -337,7 +338,7 @@ def read_lz4(data, nnz, first):
 
 @functools.lru_cache(maxsize=None)
 def index_moves(dims, run):
-    """Moves from the lower 64 bits of keys to indices of codec blco, and back."""
+    """Returns the moves from the lower 64 bits of keys to indices of codec blco, and back."""
     low = [(mode, place) for place, (mode, _) in enumerate(positions_of(dims, run)[:64])]
     low.sort(key=lambda pair: pair[0])
     there = sorted((0, place, 0, at) for at, (_, place) in enumerate(low))
@@ -502,7 +503,7 @@ class Partitions:
         self.fiber = head["layout"] == 3
 
     def add(self, ordinal, flags, low, high, nnz):
-        """Whether keys keep ascending from the previous block."""
+        """Returns whether keys keep ascending from the previous block."""
         if self.fiber:
             require(ordinal <= nnz and flags == 0, "fibers of a block")
             return True

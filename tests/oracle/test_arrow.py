@@ -110,7 +110,7 @@ def many_rows(folder):
 
 
 def gaps(folder):
-    """Nulls: None, NaN, NaT and masked elements."""
+    """None, NaN, NaT and masked elements are nulls."""
     columns = {"who": np.array(["b", None, "c", ""], object), "when": np.array(["2024-01-05T10", "NaT", "2024-01-06", "2024-01-07"], "M8[s]"),
                "n": np.array([1, 2, np.nan, 4.0]), "k": np.ma.MaskedArray([5, 6, 7, 8], [False, True, False, False])}
     output = os.path.join(folder, "g.slc")

@@ -67,8 +67,8 @@ def as_text(folder, dims, coords, values, *more):
 
 
 def agree(folder):
-    """Orders, index widths and mode sizes beyond 32 bits, plain, compressed, through a pipe, with
-    any threads."""
+    """Files of any order and index width, and with modes beyond 32 bits, yield the store of their
+    text: plain, compressed, through a pipe, with any threads."""
     shapes = ((7,), (100, 1 << 40), (30, 40, 50), (5, 6, 7, 8), (2,) * 16, (70000, 3, 900))
     for seed, dims in enumerate(shapes):
         given = tensor(dims, 3000, seed)
@@ -92,7 +92,8 @@ def agree(folder):
 
 
 def pieces(folder):
-    """Several pieces, budgets that spill, duplicate policies, relabelling: as from text."""
+    """Several pieces, budgets that spill, duplicate policies and relabelling yield the same store
+    as from text."""
     given = tensor((3000, 2000, 90), 120000, 5, True)
     paths = [write(os.path.join(folder, "a.bin"), forms.splatt(*given)),
              write(os.path.join(folder, "b.bin.xz"), lzma.compress(forms.genten(*given), preset=0))]
@@ -131,7 +132,7 @@ def goes_on(folder, names, want):
 
 
 def resumed(folder):
-    """Interrupted conversions of plain and compressed files."""
+    """Interrupted conversions of plain and compressed files resume."""
     given = tensor((3000, 2000, 90), 400000, 7, True)
     want = as_text(folder, *given, "--block-bytes", "64KiB")
     for name, content in (("k.bin", forms.splatt(*given)), ("k.gz", gzip.compress(forms.genten(*given), 1))):

@@ -36,7 +36,7 @@ def squared_error(name, weights, factors):
 
 
 def amino_acids(folder):
-    """Rank 3 without negative numbers: the same fit from every start and by both methods."""
+    """Rank 3 without negative numbers has the same fit from every start and by both methods."""
     store, out = store_of(folder), os.path.join(folder, "out")
     for seed, method in ((1, "auto"), (2, "hals"), (3, "hals"), (4, "admm")):
         record, _, factors = cpd(store, out, "--nonnegative", "--seed", seed, "--method", method,
@@ -72,7 +72,7 @@ def objectives(folder):
 
 
 def on_the_simplex(folder):
-    """Rows without negative numbers that add up to 1."""
+    """Rows have no negative numbers and add up to 1."""
     record, _, factors = cpd(store_of(folder), os.path.join(folder, "out"), "--simplex=2", "--nonnegative")
     check(record["method"] == "admm", record["method"])
     check(np.abs(factors[1].sum(axis=1) - 1).max() <= 1e-14 and factors[1].min() >= 0, "mode 2 is not on the simplex")
@@ -80,7 +80,8 @@ def on_the_simplex(folder):
 
 
 def smooth_columns(folder):
-    """A penalty on differences of consecutive rows lowers them; not with relabelled modes."""
+    """A penalty on differences of consecutive rows lowers these differences; it is refused for
+    relabelled modes."""
     store, out = store_of(folder), os.path.join(folder, "out")
     differences = []
     for weight in (0.001, 1e6):

@@ -34,7 +34,7 @@ DRAW = random.Random(SEED)
 
 
 def sampled(cases, count):
-    """All cases, or a sample of this size."""
+    """Returns all cases, or a sample of this size."""
     cases = list(cases)
     return cases if FULL else DRAW.sample(cases, min(count, len(cases)))
 

@@ -33,7 +33,7 @@ def small(folder, name="small.slc", **options):
 
 
 def entries(tensor, folder):
-    """Coordinates from 0, and values, in store order."""
+    """Returns the coordinates, from 0, and the values, in store order."""
     text = os.path.join(folder, "entries.tns")
     tensor.export(text, overwrite=True)
     rows = np.loadtxt(text, ndmin=2)
@@ -71,7 +71,7 @@ def structs(folder):
 
 
 def arrays(folder):
-    """The same store from columns, from a coordinate matrix and from text."""
+    """Columns, a coordinate matrix and text yield the same store."""
     generator = np.random.default_rng(3)
     coords = np.array([generator.integers(0, n, 5000) for n in (50, 60, 70)], dtype=np.int32)
     coords[:, 0] = (49, 59, 69)
@@ -166,7 +166,8 @@ def frames(folder):
 
 
 def tables(folder):
-    """CSV with names, equal to those of the command; names of tensors and of coordinates."""
+    """The store of a CSV with names equals that of the command; tensors and coordinates have
+    names."""
     text = os.path.join(folder, "t.csv")
     with open(text, "w") as file:
         file.write("who,when,n\nann,2024-01-05 10:20:00,2\nbob,2024-01-05 11:00:00,1\nann,2024-01-06 10:59:59,0.5\n,,1\n")
@@ -695,7 +696,7 @@ def faults(folder):
 
 
 def pyttb(folder):
-    """cp_als from the same start: the same fit."""
+    """cp_als of pyttb finds the same fit from the same start."""
     other = need("pyttb")
     with sluice.convert(AMINO, os.path.join(folder, "amino.slc")) as tensor:
         coords, values = entries(tensor, folder)

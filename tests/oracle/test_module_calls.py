@@ -28,7 +28,7 @@ SHAPE = (600, 50, 40)
 
 
 def tree(folder):
-    """All files with their sizes."""
+    """Returns all files with their sizes."""
     return sorted((os.path.relpath(os.path.join(root, name), folder), os.path.getsize(os.path.join(root, name)))
                   for root, _, names in os.walk(folder) for name in names)
 
@@ -66,8 +66,8 @@ def long_calls(folder):
 
 
 def interrupted(folder):
-    """Ctrl-C during a progress callback: KeyboardInterrupt, no leftovers, and the same call then
-    succeeds."""
+    """Ctrl-C during a progress callback raises KeyboardInterrupt and leaves nothing, and the same
+    call then succeeds."""
     for name, call in long_calls(folder):
         output = os.path.join(folder, name)
         told = []
@@ -385,7 +385,7 @@ def prompt(folder):
 
 
 def refused(function, *args, **keywords):
-    """Whether a call rejects its arguments."""
+    """Returns whether a call rejects its arguments."""
     try:
         function(*args, **keywords)
     except sluice.UsageError:

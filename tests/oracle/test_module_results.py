@@ -40,7 +40,7 @@ def same(model, result, what):
 
 
 def pivoted(columns, result):
-    """Factors and weights from a tidy table."""
+    """Returns the factors and weights in a tidy table."""
     weights = np.full(result.rank, np.nan)
     weights[columns["component"]] = columns["weight"]
     factors = [np.full(factor.shape, np.nan) for factor in result.factors]
@@ -65,7 +65,7 @@ def missing(folder):
 
 
 def tidy_tables(folder):
-    """All rows, and the top rows, as columns: the values of NumPy, with names."""
+    """All rows, and the top rows, as columns equal the values of NumPy and have names."""
     tensor = named(folder)
     for result in (tensor.cpd(3, 4), tensor.cpd(3, 4, output=os.path.join(folder, "run"))):
         parts = list(_interop.tidy(result, None, None, "absolute", None))
@@ -453,7 +453,8 @@ def diagnosed(folder):
 
 
 def predicted(folder):
-    """Values at the nonzeros of a store, and of a table with the names of the store, as by the command."""
+    """Predicts values at the nonzeros of a store and at the rows of a table with its names, and
+    compares them with the command's."""
     table, store, out, path = (os.path.join(folder, name) for name in ("t.csv", "t.slc", "m", "p.npy"))
     with open(table, "w") as file:
         file.write("who,t,n\nb,2,1\na,7,2\nc,8,5\nb,8,4\nb,31,3\n")

@@ -32,7 +32,7 @@ def write_factors(folder, factors):
 
 
 def product(dims, coords, values, factors, mode):
-    """NumPy's result, and the sums of the magnitudes of its terms."""
+    """Returns NumPy's result, and the sums of the magnitudes of its terms."""
     # Factors are positive, so with positive values the magnitude of a sum is the sum of magnitudes.
     scale = None if values.min() > 0 else np.zeros((dims[mode], factors[0].shape[1]))
     want = cp_als.mttkrp(dims, coords, values, factors, mode, scale)
@@ -111,7 +111,8 @@ def end_by_tolerance(fits, tolerance):
 
 
 def amino_acids(folder):
-    """Known answers of the Tensor Toolbox documentation, rank 3 from leading singular vectors."""
+    """Rank 3 from leading singular vectors yields the answers of the Tensor Toolbox
+    documentation."""
     path = unpacked("genten-aminoacid_data")
     dims, coords, values = cp_als.read_tns(path)
     store = os.path.join(folder, "a.slc")
@@ -425,7 +426,7 @@ def grown(folder):
 
 
 def renamed(folder):
-    """Another store with names in another order: rows start from the rows of the same names."""
+    """For another store with names in another order, rows start from the rows of the same names."""
     rng = np.random.default_rng(2)
     people, things = [f"p{k}" for k in range(20)], [f"t{k}" for k in range(12)]
     lines = [f"{people[a]},{things[b]},{1 + (a * b) % 5}" for a in range(20) for b in rng.permutation(12)[:9]]
@@ -462,7 +463,8 @@ def renamed(folder):
 
 
 def same_bits(folder):
-    """--deterministic: the same factors for any threads, I/O, block size, codec, budget, cache."""
+    """With --deterministic, factors are the same for any threads, I/O, block size, codec, budget
+    and cache."""
     path = unpacked("gitlog-petsc-5d")
     stores = []
     for codec, size in (("packed", "256KiB"), ("lz4", "1MiB"), ("blco", "64KiB")):

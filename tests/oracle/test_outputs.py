@@ -247,7 +247,7 @@ def refused_exports(folder):
 
 
 def lists_of(store, folder):
-    """Coordinates (from 0, ascending) and values of a store, from its text."""
+    """Returns the coordinates (from 0, ascending) and values of a store, from its text."""
     text = os.path.join(folder, "x.tns")
     sluice("export", store, text, "-q", "-f")
     rows = np.loadtxt(text, ndmin=2)  # coordinates are below 2^53
@@ -352,7 +352,8 @@ def exported_npz(folder):
 
 
 def exported_in_parts(folder):
-    """More nonzeros than fit in the budget: the same file, within the budget."""
+    """An export of more nonzeros than fit in the budget stays within it and writes the same
+    file."""
     store, _, _ = made(folder, "t", "30x20000x30000", 700000)
     big, small = os.path.join(folder, "big.npz"), os.path.join(folder, "small.npz")
     sluice("export", store, big)

@@ -39,7 +39,7 @@ def zipf_store(folder, name, dims="3000x2000x500", nnz=300000, more=()):
 
 
 def nonzeros_of(store):
-    """Coordinates and values from the second reader, in its order."""
+    """Returns the coordinates and values from the second reader, in its order."""
     content = slc_format.read_store(store)
     order = np.lexsort(content["coords"])
     return content["coords"][:, order], content["values"][order]
@@ -64,7 +64,7 @@ def generated(folder):
 
 
 def real_tensors(folder):
-    """Available tensors: never larger, and exported to the same text."""
+    """Available tensors never get larger, and are exported to the same text."""
     found = 0
     for name in REAL[:6] if QUICK else REAL:
         try:

@@ -18,7 +18,7 @@ FRACTIONS = (0.5, 0.9, 0.99, 0.999)
 
 
 def expected(coords, values, folder):
-    """(model, residual) at the coordinates, by NumPy."""
+    """Returns (model, residual) at the coordinates, by NumPy."""
     factors = [np.load(os.path.join(folder, f"mode-{n + 1}.npy")) for n in range(len(coords))]
     product = np.load(os.path.join(folder, "lambda.npy")).reshape(1, -1)
     for factor, index in zip(factors, coords):
@@ -28,7 +28,8 @@ def expected(coords, values, folder):
 
 
 def listed(coords, score, top):
-    """Positions of the largest scores; equal scores by ascending coordinates."""
+    """Returns the positions of the largest scores; equal scores are in order of ascending
+    coordinates."""
     keep = np.flatnonzero(score >= 0)
     return keep[np.lexsort((*coords[::-1, keep], -score[keep]))][:top]
 

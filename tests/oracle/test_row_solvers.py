@@ -28,7 +28,7 @@ def sparten():
 
 
 def some_flights(count):
-    """A sample of the flights, in the box that they fill."""
+    """Returns a sample of the flights, in the box that they fill."""
     dims, coords, values = cp_als.read_tns(unpacked("flights-4d"))
     kept = np.sort(np.random.default_rng(2).choice(len(values), count, replace=False))
     coords, values = coords[:, kept], values[kept]
@@ -157,7 +157,7 @@ def three_tensors():
 
 
 def peer_results(folder, python, tensor, start, iterations, inner, tolerance=1e-4):
-    """Objectives per iteration by pyttb and tensorly."""
+    """Returns the objectives per iteration by pyttb and tensorly."""
     dims, coords, values = tensor
     given, out = os.path.join(folder, "given.npz"), os.path.join(folder, "found.npz")
     np.savez(given, dims=dims, coords=coords, values=values, **{f"start{n}": f for n, f in enumerate(start)})
@@ -415,7 +415,7 @@ def planted_cells(folder):
 
 
 def error_of_biases(coords, values, held, ridge=5.0):
-    """Held-out RMSE of the mean and of biases of both modes."""
+    """Returns the held-out RMSE of the mean and of biases of both modes."""
     mean, sizes = values[~held].mean(), coords.max(axis=1) + 1
     biases, kept = [np.zeros(size) for size in sizes], coords[:, ~held]
     for n in (0, 1) * 10:

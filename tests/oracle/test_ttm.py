@@ -112,7 +112,7 @@ def fiber_layouts(folder):
 
 
 def larger_than_memory(folder):
-    """The smallest budget, named by an error, yields the same bytes as a large one."""
+    """The smallest budget, which an error names, yields the same bytes as a large budget."""
     store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y")
     sluice("generate", store, "--dims", "3000x200x1000", "--nnz", 40000 if QUICK else 150000, "-q",
            "--fibers", "2:8")

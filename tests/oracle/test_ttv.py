@@ -23,7 +23,7 @@ SHARED = ("cmudict-wpp", "flights-4d", "gitlog-petsc-5d", "kg-fb15k-237", "parti
 
 
 def vectors_of(folder, dims):
-    """A vector per mode with some zeros; the paths of their files."""
+    """Returns a vector per mode with some zeros, and saves each to a file."""
     draw = np.random.default_rng(7)
     vectors = [draw.normal(size=int(length)) for length in dims]
     for mode, vector in enumerate(vectors):
@@ -129,7 +129,7 @@ def one_by_one(folder):
 
 
 def small_memory(folder):
-    """The smallest budget, named by an error, yields the same bytes as a large one."""
+    """The smallest budget, which an error names, yields the same bytes as a large budget."""
     store = os.path.join(folder, "x.slc")
     sluice("generate", store, "--dims", "3000x2000x1000", "--nnz",
            300000 if QUICK else 3000000, "-q")

@@ -26,7 +26,7 @@ VALUES = np.array([1.5, -2.0, 0.001])
 
 
 def rows(form, base=1, separator=" ", end=""):
-    """The nonzeros, one per line."""
+    """Returns the nonzeros, one per line."""
     return "".join(separator.join([str(c + base) for c in column] + [form(value)]) + end + "\n" for column, value in zip(COORDS.T, VALUES))
 
 

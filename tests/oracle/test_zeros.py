@@ -32,7 +32,7 @@ def tensor(dims, nnz, seed=0, scale=1.0):
 
 
 def cells_of(coords, values, policy="sum"):
-    """Combined values by coordinate."""
+    """Returns the combined values by coordinate."""
     lists = {}
     for key, value in zip(map(tuple, np.asarray(coords).T.tolist()), np.asarray(values).tolist()):
         lists.setdefault(key, []).append(value)

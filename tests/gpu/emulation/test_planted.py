@@ -28,7 +28,7 @@ REPORTED = {
 
 
 def outputs(fault):
-    """Output of the program for each seed."""
+    """Yields the output of the program for each seed."""
     for seed in range(1, SEEDS + 1):
         done = subprocess.run([PROGRAM, fault, str(seed)], capture_output=True, text=True, timeout=120)
         yield done.stdout + done.stderr

@@ -23,7 +23,7 @@ def text(path):
 
 
 def declarations(source):
-    """Name to declaration, on one line."""
+    """Returns {name: declaration on one line}."""
     source = re.sub(r"/\*.*?\*/", "", source, flags=re.S)
     source = re.sub(r"^#.*$", "", source, flags=re.M)
     source = re.sub(r"\b(?:struct|enum)(?: \w+)? \{[^{}]*\};|extern \"C\" \{", "", source)
@@ -44,7 +44,7 @@ def pages():
 
 
 def names_of(page):
-    """The functions in the NAME of a page."""
+    """Returns the functions in the NAME of a page."""
     return re.search(r"# NAME\n\n(.*?) - ", page, re.S).group(1).replace("\n", " ").split(", ")
 
 
@@ -70,13 +70,13 @@ def documented():
 
 
 def parts(comment):
-    """The summary and the labelled parts of a comment."""
+    """Returns the summary and the labelled parts of a comment."""
     split = re.split(rf"(?:^|(?<=[.] ))({'|'.join(PARTS)}): ", comment)
     return split[0], dict(zip(split[1::2], split[2::2])), split[1::2]
 
 
 def outputs(declaration):
-    """Parameters that a function stores to."""
+    """Returns the parameters that a function stores to."""
     found = re.findall(r"(?<!const )\b(struct sluice_\w+|double|char|u?int\d+_t) (\*+)(\w+)[,)]|\*\*(ret_\w+)",
                        declaration)
     return [name or ret for kind, stars, name, ret in found
@@ -84,7 +84,7 @@ def outputs(declaration):
 
 
 def faults(name, comment, declaration):
-    """What the comment of a function lacks."""
+    """Returns what the comment of a function lacks."""
     summary, found, order = parts(comment)
     first = re.match(r"([A-Z][a-z]+s\b.*?\.)(?: |$)", summary)
     lacks = []
@@ -143,7 +143,7 @@ def checked(_folder):
 
 
 def statuses(name, functions, seen=()):
-    """The statuses that the comment of a function lists, itself or by reference."""
+    """Returns the statuses that the comment of a function lists, itself or by reference."""
     comment, _declaration, common = functions[name]
     errors = parts(comment)[1].get("Errors", "").partition("On error, ")[0].replace("the common errors", common)
     found = set(re.findall(r"SLUICE_ERR_\w+", errors))

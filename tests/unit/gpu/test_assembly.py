@@ -40,7 +40,7 @@ WANTED = {
 
 
 def demangled(names):
-    """Names of kernels as in the source: slc_sum<float, 4>."""
+    """Returns the names of kernels as in the source: slc_sum<float, 4>."""
     done = subprocess.run(["c++filt", "-p"], input="\n".join(names), capture_output=True, text=True, check=True)
     return [re.sub(r"^void ", "", name).replace("(anonymous namespace)::", "") for name in done.stdout.splitlines()]
 
