@@ -90,7 +90,7 @@ def close(a, b):
 
 
 def shapes(folder):
-    """Small stores of 1 to 5 modes, some without nonzeros; yields (path, order, nnz)."""
+    """Makes small stores of 1 to 5 modes, some without nonzeros, and yields (path, order, nnz)."""
     for order, dims in enumerate(("7", "9x8", "20x30x4", "3x9x8x7", "4x5x6x3x2"), 1):
         if order not in ((3,) if QUICK else range(1, 6) if FULL else (1, 3, 5)):
             continue

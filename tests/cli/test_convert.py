@@ -23,7 +23,7 @@ templates = tempfile.TemporaryDirectory(dir=os.environ.get("SLC_TEST_DIR"))
 
 
 def made(folder, seed=1):
-    """A text for the test case, copied from one generated once."""
+    """Makes the text of the test case by copying a text that is generated once."""
     text, template = os.path.join(folder, "in.tns"), os.path.join(templates.name, f"{seed}.tns")
     if not os.path.exists(template):
         sluice("generate", template, "--dims", "3000x2000x90", "--nnz", NNZ, "--seed", seed, "-q")
@@ -180,7 +180,8 @@ def placed(folder):
 
 
 def stopped(folder):
-    """A signal keeps the finished work, with a message, and the same command line resumes."""
+    """After a signal, a message says that the finished work is kept, and the same command line
+    resumes."""
     made(folder)
     expected, said = finish(folder)
     share = re.search(r"commits +\d+\.\d\ds, (\d+\.\d) % of the time", said)

@@ -23,7 +23,7 @@ templates = tempfile.TemporaryDirectory()
 
 
 def inputs():
-    """A folder with a text, its store and operands, created once."""
+    """Returns a folder with a text, its store and operands, which is made once."""
     if not os.listdir(templates.name):
         at = os.path.join(templates.name, "")
         sluice("generate", at + "t.tns", "--dims", "x".join(map(str, DIMS)), "--nnz", 100000, "-q")
@@ -66,7 +66,7 @@ def commands(out):
 
 
 def prepared(name, out):
-    """The command; the folder of its result exists if it adds to one."""
+    """Returns the command, and makes the folder of its result if the command adds to one."""
     args, result = commands(out)[name]
     if name.startswith(("layout", "append")):
         shutil.copytree(inputs() + "t.slc", out + "t.slc", dirs_exist_ok=True)
@@ -114,7 +114,8 @@ wanted = {}
 
 
 def made_with_room(name, out):
-    """The result of the command with enough space, and the sizes of its files; computed once."""
+    """Returns the result of the command with enough space and the sizes of its files, which are
+    computed once."""
     if name not in wanted:
         check(refused(prepared(name, out), name), f"{name}: fails with room")
         found = tree(out)

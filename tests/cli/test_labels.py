@@ -268,7 +268,7 @@ def grown(folder):
 
 
 def budget(folder):
-    """The same store within the smallest accepted budget."""
+    """The smallest accepted budget yields the same store."""
     store, _ = made(folder, "-q")
     want = {name: open(os.path.join(store, name), "rb").read() for name in sorted(os.listdir(store))}
     _, (_, messages) = made(folder, "--memory", "1MiB", "-q", name="small.slc", status=4)

@@ -23,7 +23,7 @@ templates = tempfile.TemporaryDirectory()
 
 
 def made(folder, nnz=300000):
-    """A store for the test case, copied from one generated once."""
+    """Makes the store of the test case by copying a store that is generated once."""
     store, template = os.path.join(folder, "t.slc"), os.path.join(templates.name, f"{nnz}.slc")
     if not os.path.exists(template):
         sluice("generate", template, "--dims", "3000x200x9", "--nnz", nnz, "-q", "--block-bytes", "64KiB")
@@ -299,7 +299,7 @@ def striped(folder):
 
 
 def striped_store(folder):
-    """A small store with its two layouts in stripes in folders `a` and `b`."""
+    """Makes a small store with its two layouts in stripes in folders `a` and `b`."""
     store, a, b = (os.path.join(folder, name) for name in ("t.slc", "a", "b"))
     sluice("generate", store, "--dims", "30x20x9", "--nnz", 3000, "-q", "--seed", 3)
     os.mkdir(a)

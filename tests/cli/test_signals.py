@@ -20,7 +20,7 @@ templates = tempfile.TemporaryDirectory(dir=os.environ.get("SLC_TEST_DIR"))
 
 
 def made(folder, dims, nnz):
-    """A store for the test case, copied from one generated once."""
+    """Makes the store of the test case by copying a store that is generated once."""
     store, template = os.path.join(folder, "t.slc"), os.path.join(templates.name, f"{nnz}.slc")
     if not os.path.exists(template):
         sluice("generate", template, "--dims", dims, "--nnz", nnz, "-q")

@@ -32,8 +32,8 @@ def sources():
 
 
 def table(part, number=0):
-    """Rows of a table of the page: field to offset, type and count; the text N in a count means the
-    order."""
+    """Returns the rows of a table of the page: {field: (offset, type and count, description)}. N in
+    a count means the order."""
     block = PAGE.split(f"\n# {part}\n")[1].split("\n# ")[0].split("```")[2 * number + 1]
     rows = re.findall(r"^ *(\d+)  (\w+(?: x \w+| bytes)?) +(.*)$", block, re.M)
     check(len(rows) > 10, block)

@@ -148,8 +148,8 @@ def refused(folder):
 
 
 def killed(folder):
-    """Killed at any moment, or stopped by time or a signal, the same command line yields the same
-    bytes."""
+    """A sweep that is killed at any moment, or stopped by time or a signal, yields the same bytes
+    by the same command line."""
     store = store_in(folder, 5000)
     command = ["cpd", store, "--rank", "2,3", "--runs", 2, "-i", 30, "--tol", 0, "--deterministic", "--io", "pread",
                "--checkpoint-interval", 0, "-q"]

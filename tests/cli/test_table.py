@@ -40,8 +40,8 @@ def doubtful_times(folder):
 
 
 def named(folder, store, order):
-    """The contents of a store, {names: value}: exported, with indices replaced by the names in its
-    files."""
+    """Returns the contents of a store, {names: value}, from its export, with indices replaced by
+    the names in its files."""
     out = os.path.join(folder, "back.tns")
     sluice("export", store, out, "-f", "-q")
     names = [names_of(store, m + 1) for m in range(order)]
@@ -309,7 +309,8 @@ def same_files(one, other):
 
 
 def rides(path, seed, begin, days, count, seen):
-    """A CSV of rides on some days; earlier ones contain only some of its names."""
+    """Writes a CSV of rides on some days, of which the earlier ones contain only some of its
+    names."""
     rng = random.Random(seed)
     with open(path, "w", newline="") as file:
         writer = csv.writer(file, delimiter=";")
@@ -406,7 +407,8 @@ def killed(folder):
 
 
 def smallest(path, store):
-    """The least budget for converting a CSV, plus a margin: the resident size of libraries varies."""
+    """Returns the least budget for converting a CSV, plus a margin, because the resident size of
+    libraries varies."""
     memory = 1
     for _ in range(10):
         done = run_command(["convert", path, store, "--columns", "name,int(day)", "--memory", f"{memory}MiB", "-t", "1", "-q", "-f"])

@@ -120,7 +120,8 @@ def wrong(part, *args):
 
 
 def forms_of_options(folder):
-    """-r 2, -r2, --rank 2, --rank=2, clustered flags, options after operands, --."""
+    """The command accepts -r 2, -r2, --rank 2, --rank=2, clustered flags, options after operands,
+    and --."""
     store = os.path.join(folder, "t.slc")
     sluice("generate", store, "--dims", "9x8x7", "--nnz", "100", "-q")
     want = None
@@ -208,7 +209,7 @@ def plain(text):
 
 
 def man_pages(_folder):
-    """A man page per command, with exactly the options of its help: names, letters, values and
+    """Every command has a man page with exactly the options of its help: names, letters, values and
     defaults."""
     for command in COMMANDS:
         with open(os.path.join(SOURCE, "docs", "man", f"sluice-{command}.1.scd")) as file:

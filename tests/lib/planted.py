@@ -137,8 +137,8 @@ def similarities(one, two):
 
 
 def matched(one, two):
-    """Similarities of the components of `one` to components of `two`, in the best assignment for up to
-    6 components, else by the largest similarity first."""
+    """Returns the similarities of the components of `one` to components of `two`, in the best
+    assignment for up to 6 components, else by the largest similarity first."""
     table, rank = similarities(one, two), one[0].shape[1]
     if rank <= 6:
         best = max(itertools.permutations(range(table.shape[1]), rank), key=lambda p: sum(table[r, c] for r, c in enumerate(p)))

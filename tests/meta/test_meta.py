@@ -81,7 +81,8 @@ DESCRIBED = ("base", "storage", "cpu", "gpu", "api")
 
 @functools.lru_cache(maxsize=None)
 def folders_of(top):
-    """Folder -> (modules, included folders) of each folder with sources, top folders included."""
+    """Returns {folder: (modules, included folders)} of all folders with sources, top folders
+    included."""
     found = {}
     for path in files(".c", ".h", ".cu", under=top):
         modules, included = found.setdefault(os.path.dirname(path), (set(), set()))
@@ -152,8 +153,8 @@ def reaches(path, target):
 
 
 def built_alone():
-    """(header, standard) of headers that a source of the build includes first; none without a
-    build."""
+    """Yields (header, standard) of the headers that a source of the build includes first; yields
+    nothing without a build."""
     listed = os.path.join(os.environ.get("SLC_BUILD", ""), "compile_commands.json")
     for item in load_json(listed) if os.path.exists(listed) else []:
         path = os.path.relpath(os.path.join(item["directory"], item["file"]), SOURCE)

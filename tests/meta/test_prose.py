@@ -35,7 +35,7 @@ def documents():
 
 
 def prose_of_document(path):
-    """(number, line) of a document, without code and tables."""
+    """Yields (number, line) of a document, without code and tables."""
     fenced = False
     for number, line in enumerate(text(path).split("\n"), 1):
         if line.startswith("```"):
@@ -45,7 +45,8 @@ def prose_of_document(path):
 
 
 def prose_of_source(path):
-    """(number, line) of comments and of messages: string literals of several words."""
+    """Yields (number, line) of comments and of messages, which are string literals of several
+    words."""
     source = text(path)
     for found in re.finditer(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\])+'", source, re.S):
         if found[0][0] == "'" or (found[0][0] == '"' and " " not in found[0]):

@@ -75,7 +75,7 @@ def numbers(rows):
 
 
 def times(rows):
-    """Dates, times and strings, with nulls."""
+    """Returns a table of dates, times and strings, with nulls."""
     rng = np.random.default_rng(2)
     seconds = rng.integers(1600000000, 1700000000, rows)
     lacks = rng.random(rows) < 0.1

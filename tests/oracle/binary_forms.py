@@ -10,7 +10,8 @@ import numpy as np
 
 
 def splatt(dims, coords, values, index_bytes=4, value_bytes=8):
-    """SPLATT: a header of 20 bytes with unaligned numbers; lists of indices, mode by mode."""
+    """Returns the tensor in SPLATT's form: a header of 20 bytes with unaligned numbers, and lists
+    of indices, mode by mode."""
     index, value = f"<u{index_bytes}", f"<f{value_bytes}"
     out = struct.pack("<iQQ", 0, index_bytes, value_bytes)
     out += np.array([len(dims), *dims, len(values)], index).tobytes()
@@ -33,14 +34,14 @@ def genten(dims, coords, values, float_bits=64, index_bits=None):
 
 
 def alto(dims, coords, values, value_bytes=8):
-    """ALTO: words of 8 bytes without a signature."""
+    """Returns the tensor in ALTO's form: words of 8 bytes without a signature."""
     out = struct.pack(f"<{len(dims) + 2}Q", len(dims), *dims, len(values))
     out += b"".join(np.asarray(row).astype("<u8").tobytes() for row in coords)
     return out + np.asarray(values).astype(f"<f{value_bytes}").tobytes()
 
 
 def tns(coords, values):
-    """The same as text, with indices from 1."""
+    """Returns the tensor as text, with indices from 1."""
     columns = [(np.asarray(row).astype(np.uint64) + 1).tolist() for row in coords] + [np.asarray(values, float).tolist()]
     line = "%d " * len(coords) + "%r\n"
     return "".join([line % row for row in zip(*columns)])
@@ -50,7 +51,7 @@ TINY = ((3, 4, 70000), [[0, 2, 1, 0], [3, 0, 1, 3], [69999, 0, 5, 1]], [1.5, -2.
 
 
 def tiny():
-    """Name and bytes of every golden file."""
+    """Returns the name and the bytes of every golden file."""
     return {
         "splatt-4-8.bin": splatt(*TINY), "splatt-8-4.bin": splatt(*TINY, 8, 4), "genten-64.bin": genten(*TINY),
         "genten-32.bin": genten(*TINY, 32, [64, 16, 32]), "alto.bin": alto(*TINY), "alto-f32.bin": alto(*TINY, 4),

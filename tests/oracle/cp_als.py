@@ -46,8 +46,8 @@ def numbered(dims, coords):
 
 
 def distinct(dims, coords):
-    """Distinct columns of `coords`, ascending by the first row and so on, and the index of each
-    column among them."""
+    """Returns the distinct columns of `coords`, ascending by the first row and so on, and the index
+    of each column among them."""
     _, first, which = np.unique(numbered(dims, coords), return_index=True, return_inverse=True)
     return coords[:, first], which.reshape(-1)
 

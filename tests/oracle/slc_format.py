@@ -99,7 +99,7 @@ def key_moves(dims, run):
 
 
 def halves_of(dims, coords, run=(0, 0)):
-    """Keys of an N x nnz coordinate array: their lower and upper 64 bits."""
+    """Returns the lower and the upper 64 bits of the keys of an N x nnz coordinate array."""
     return move_bits(coords.astype(np.uint64, copy=False), key_moves(tuple(dims), tuple(run))[0], 2)
 
 
@@ -113,7 +113,7 @@ def keys_of(dims, coords, run=(0, 0)):
 
 
 def coords_of(dims, keys_lo, keys_hi, run=(0, 0)):
-    """Coordinates (N x nnz, uint64) of keys given as two uint64 arrays."""
+    """Returns the coordinates (N x nnz, uint64) of keys given as two uint64 arrays."""
     return move_bits(np.stack((keys_lo, keys_hi)), key_moves(tuple(dims), tuple(run))[1], len(dims))
 
 
@@ -170,7 +170,8 @@ def wide_bits_at(data, places, widths):
 
 
 def unpack_bits(data, width, count):
-    """`count` packed values of `width` bits as Python integers (beyond 64 bits) or uint64."""
+    """Returns `count` packed values of `width` bits as Python integers (beyond 64 bits) or
+    uint64."""
     require(len(data) == (width * count + 7) // 8, "packed bits have the wrong length")
     require(width * count % 8 == 0 or data[-1] >> width * count % 8 == 0,
             "unused bits of packed values are not zero")
@@ -179,7 +180,7 @@ def unpack_bits(data, width, count):
 
 
 def pack_bits(values, widths):
-    """`widths`: one for all, or one per value."""
+    """Packs values; `widths` is one width for all, or one per value."""
     lo, hi = split_keys(values)
     bits = np.unpackbits(np.stack((lo, hi), axis=1).astype("<u8").view(np.uint8), axis=1,
                          bitorder="little")
@@ -194,7 +195,7 @@ def zero_past(data, ends):
 
 
 def shift_up(lo, hi, by):
-    """128-bit numbers times 2 to the power of `by`, each below 128."""
+    """Returns 128-bit numbers times 2 to the power of `by`, each below 128."""
     near = (by % 64).astype(np.uint64)
     above = (hi << near) | ((lo >> np.uint64(1)) >> (np.uint64(63) - near))
     return np.where(by < 64, lo << near, np.uint64(0)), np.where(by < 64, above, lo << near)
@@ -239,7 +240,7 @@ def read_patched(data, start, count):
 
 
 def write_patched(values):
-    """Patched groups without exceptions: legal, but not the shortest encoding."""
+    """Returns patched groups without exceptions: legal, but not the shortest encoding."""
     starts = range(0, len(values), 128)
     widths = [int(values[start:start + 128].max()).bit_length() for start in starts]
     head = bytes(widths) + bytes(2 * len(widths))
@@ -645,7 +646,7 @@ def permutation_bytes(length):
 
 
 def read_permutation(folder, entry, dims):
-    """The labels of one mode: labels[index of the input] = coordinate in the store."""
+    """Returns the labels of one mode: labels[index of the input] = coordinate in the store."""
     mode = entry["mode"] - 1
     length = dims[mode]
     with open(os.path.join(folder, entry["file"]), "rb") as file:
@@ -739,7 +740,7 @@ def read_layout(folder, manifest, entry):
 
 
 def encode_values(values):
-    """Form 0, 1 or 4, the first that fits: legal, but not always the shortest."""
+    """Encodes values in form 0, 1 or 4, the first that fits: legal, but not always the shortest."""
     if (values == values[0]).all():
         return 0, struct.pack("<d", values[0])
     if (values == np.floor(values)).all() and (abs(values) <= 2.0 ** 53).all():
@@ -784,7 +785,8 @@ def encode_blco(keys, values, dims, run=(0, 0)):
 
 
 def tile_end(coords, start, tile_nnz):
-    """End of the tile that begins at `start`: limited by count, and by extents above 2^32 - 2."""
+    """Returns the end of the tile that begins at `start`: limited by count, and by extents above
+    2^32 - 2."""
     for most in (64, tile_nnz):  # a wide tile usually ends within 64 nonzeros
         piece = coords[:, start:start + min(most, tile_nnz)]
         extents = np.maximum.accumulate(piece, axis=1) - np.minimum.accumulate(piece, axis=1)

@@ -44,7 +44,7 @@ def write(path, columns):
 
 
 def table(rows, seed=0):
-    """A table with a column of each type of NumPy."""
+    """Returns a table with a column of each type of NumPy."""
     rng = np.random.default_rng(seed)
     seconds = rng.integers(0, 2 * 10**9, rows)
     words = np.array(["ann", "bob, jr.", 'c "d"', "é\nf", "x" * 300, "-1", "12345678", "nan"])
@@ -74,7 +74,7 @@ def both(folder, columns, items, name="both", **options):
 
 
 def types(folder):
-    """Columns of every type: names, rules, values."""
+    """Columns of every type work as names, in rules and as values."""
     columns = table(3000)
     names = list(columns)
     for at in range(0, len(names), 6):

@@ -52,7 +52,7 @@ def converted(folder, source, *more, **kw):
 
 
 def tensor(dims, nnz, seed=0, whole=False):
-    """Random coordinates, some duplicate, and float32 values, some zero."""
+    """Returns random coordinates, some duplicate, and values, some zero."""
     random = np.random.default_rng(seed)
     coords = np.array([random.integers(0, d, nnz) for d in dims])
     if nnz > 10:

@@ -193,7 +193,7 @@ def written(forgery, *changes):
 
 
 def together(folder):
-    """Counts changed consistently in all their places."""
+    """Commands refuse a store whose counts are changed consistently in all their places."""
     store = Store(folder, "packed", 66000)
     path = os.path.join(store.path, "blco.blk")
     entry = Forgery(path).entry_bytes

@@ -201,7 +201,7 @@ def tables(folder):
 
 
 def numpy_files(folder):
-    """Coordinates and values in two files, transformed."""
+    """Coordinates and values in two files are converted and transformed."""
     paths = [os.path.join(folder, name) for name in ("coords.npy", "values.npy")]
     np.save(paths[0], np.array([[0, 2, 1, 0], [1, 0, 3, 2]]))
     np.save(paths[1], np.array([1.0, -2.0, 3.0, 4.0]))

@@ -122,7 +122,8 @@ def cases(folder):
 
 
 def wrong_types(folder):
-    """Every argument, with values of wrong types: an error of this package that names the argument or the value."""
+    """A value of a wrong type, for any argument, raises an error of this package that names the
+    argument or the value."""
     faults, count = [], 0
     for function, called, given, without in cases(folder):
         for name, parameter in inspect.signature(called).parameters.items():

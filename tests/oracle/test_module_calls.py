@@ -34,7 +34,8 @@ def tree(folder):
 
 
 def long_calls(folder):
-    """Name, and the call with an output and a progress callback."""
+    """Returns the name of each long call and the call, which takes an output and a progress
+    callback."""
     text = os.path.join(folder, "in.tns")
     generator = np.random.default_rng(5)
     coords = np.array([generator.integers(0, n, 200000) for n in SHAPE])
@@ -179,7 +180,7 @@ def striped(folder):
 
 
 def same_files(one, other):
-    """Files, or folders of files."""
+    """Checks that two files, or two folders of files, are equal."""
     names = [""] if os.path.isfile(one) else sorted(os.listdir(one))
     check(os.path.isfile(one) or names == sorted(os.listdir(other)), (one, other))
     for name in names:
@@ -290,7 +291,7 @@ FIELDS = {
 
 
 def members(struct):
-    """The names of all members of a struct, including nested and referenced structs."""
+    """Returns the names of all members of a struct, including nested and referenced structs."""
     found = set()
     for name, kind in struct._fields_:
         found.add(name)

@@ -25,7 +25,7 @@ PACKAGES = ["scipy", "pandas", "pyarrow", "polars", "pyttb", "tensorly", "matplo
 
 
 def named(folder):
-    """A store with names in two of three modes."""
+    """Returns a store with names in two of three modes."""
     generator = np.random.default_rng(2)
     coords = [generator.integers(0, n, 900) for n in (12, 9, 7)]
     names = {0: [f"user {n}" for n in range(12)], 2: ["mon", "tue", "wed", "thu", "fri", "sat", "s\u00f6n"]}
@@ -230,7 +230,7 @@ def khatri_rao(factors):
 
 
 def least_squares(model, x):
-    """Scores of the slices of a dense tensor by numpy.linalg.lstsq."""
+    """Returns the scores of the slices of a dense tensor by numpy.linalg.lstsq."""
     others = khatri_rao([factor for mode, factor in enumerate(model.factors_) if mode != model.mode])
     unfolded = np.moveaxis(x, model.mode, 0).reshape(x.shape[model.mode], -1)
     return np.linalg.lstsq(others * model.weights_, unfolded.T, rcond=None)[0].T

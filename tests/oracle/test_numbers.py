@@ -179,8 +179,8 @@ def factors_reproduce_the_fit(folder):
 
 
 def fit_of(coords, values, folder):
-    """The fit of the factors in `folder`, computed with the values and the weights divided by the
-    same number."""
+    """Returns the fit of the factors in `folder`, computed with the values and the weights divided
+    by the same number."""
     unit = abs(values).max()
     values = values / unit
     weights = np.load(os.path.join(folder, "lambda.npy")) / unit

@@ -34,7 +34,7 @@ def saved(array, **kw):
 
 
 def archive(compression=zipfile.ZIP_DEFLATED, **members):
-    """A .npz file with arbitrary bytes as its members."""
+    """Returns a .npz file with arbitrary bytes as its members."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", compression) as file:
         for name, content in members.items():

@@ -46,8 +46,8 @@ def nonzeros_of(store):
 
 
 def generated(folder):
-    """zipf-shuffled tensors of several shapes: smaller, with the same rows, and the second reader
-    agrees."""
+    """Relabelled zipf-shuffled tensors of several shapes are not larger, have the same rows, and
+    agree with the second reader."""
     shapes = ("3000x2000x500", "20000x20000", "900x1x700x300", "90x80x70x60x50", "1000000x300x40")
     for number, dims in enumerate(shapes):
         # The gain is smaller if fibers are kept together: see real_tensors.
@@ -174,7 +174,7 @@ def damage(folder):
 
 
 def told(folder):
-    """info and plan: used ranges of the input, the modes, sizes with permutations."""
+    """info and plan report used ranges of the input, the modes, and sizes with permutations."""
     plain, relabelled = zipf_store(folder, "p.slc"), zipf_store(folder, "r.slc", more=FREQUENCY)
     a, b = sluice("info", plain)[0], sluice("info", relabelled)[0]
     check("numbered by frequency" in b and "numbered by frequency" not in a, f"info: {b}")

@@ -21,7 +21,7 @@ COUNTS_OPTIMUM = 8794116.73  # log-likelihood of SparTen's test tensor at rank 5
 
 
 def sparten():
-    """SparTen's test tensor: counts, 10 x 10 x 10."""
+    """Returns SparTen's test tensor of counts, 10 x 10 x 10."""
     with open(bundled("sparten-poisson-10", ".sptensor.txt"), encoding="ascii") as file:
         rows = np.array([line.split() for line in file.read().splitlines()[4:]], dtype=float)
     return (10, 10, 10), (rows[:, :3].astype(int) - 1).T.copy(), rows[:, 3].copy()
@@ -137,7 +137,7 @@ np.savez(sys.argv[4], **found)
 
 
 def peers_python(folder):
-    """Python with pyttb and tensorly."""
+    """Returns the path of a Python with pyttb and tensorly."""
     if not FULL:
         raise Skip("only in the long form: it installs packages from PyPI")
     venv = os.environ.get("SLC_PEERS_VENV", os.path.join(folder, "venv"))
@@ -192,7 +192,7 @@ def references_and_peers(folder):
 
 
 def converted(folder, dims, coords, values, name="t", layouts=(), options=()):
-    """Store of a tensor, with further layouts."""
+    """Makes a store of a tensor, with further layouts."""
     store = os.path.join(folder, name + ".slc")
     sluice("convert", planted.saved(os.path.join(folder, name + ".npz"), dims, coords, values), store, "-q", *options)
     if layouts:
@@ -440,8 +440,8 @@ def planted_ratings(folder):
 
 
 def planted_trips(folder):
-    """Trips of four kinds and a uniform background: with default options, four of five starts find the
-    kinds and a flat background."""
+    """For trips of four kinds and a uniform background, four of five starts with default options
+    find the kinds and a flat background."""
     if QUICK:
         raise Skip("the release build finds them")
     path, model = planted.write_trips(folder, 3_000_000 if FULL else 300_000)

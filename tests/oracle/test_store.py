@@ -155,7 +155,8 @@ def cut_short(folder):
 
 
 def index_bits(folder):
-    """packed: index within 1.5 bits of log2(e * product of mode sizes / nnz); a third of BLCO."""
+    """In codec packed, the index is within 1.5 bits of log2(e * product of mode sizes / nnz), and a
+    store of integers has a third of BLCO's size."""
     print("# tensor                nnz  bound  index  over  bytes/nnz (whole store)")
     names = ("wordnet30-srs", "gitlog-petsc-5d", "genten-aminoacid_data", "uber-part", "flights-4d",
              "kg-fb15k-237", "cmudict-wpp", "tkg-icews14", "splatt-med4")

@@ -32,8 +32,8 @@ def matrix_of(folder, rows, cols):
 
 
 def fibers_of(tensor, mode):
-    """Coordinates of the nonempty fibers, ascending; nonzeros sorted by fiber, and the start of
-    each fiber."""
+    """Returns the coordinates of the nonempty fibers, ascending, the nonzeros sorted by fiber, and
+    the start of each fiber."""
     kept = [m for m in range(len(tensor["dims"])) if m != mode]
     coords, fiber = cp_als.distinct([tensor["dims"][m] for m in kept],
                                     tensor["coords"][kept].astype(np.int64))

@@ -47,7 +47,7 @@ def contracted(tensor, vectors, modes):
 
 
 def compare(result, want):
-    """The largest error relative to the sum of magnitudes; a missing sum counts as zero."""
+    """Returns the largest error relative to the sum of magnitudes; a missing sum counts as zero."""
     dims, coords, sums, magnitudes = want
     check(result["dims"] == dims, f"{result['dims']} are not {dims}")
     check((result["coords"] < np.array(dims)[:, None]).all(), "a coordinate past its mode")
@@ -172,8 +172,8 @@ def every_way(name):
 
 
 def twice_the_budget(folder):
-    """A store of twice the budget with whole fibers: the same bytes as with a large budget, written
-    as sums complete."""
+    """For a store of twice the budget with whole fibers, the bytes are the same as with a large
+    budget, and are written as sums complete."""
     store, out, vector = (os.path.join(folder, name) for name in ("x.slc", "y.slc", "v.npy"))
     sluice("generate", store, "--dims", "3000x2000x1000", "--nnz", 300000 if QUICK else 4500000,
            "--codec", "blco", "--fibers", "2:11", "--block-bytes", "1MiB", "-q")

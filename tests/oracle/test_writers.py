@@ -157,7 +157,7 @@ json.dump(made, open("made.json", "w"))
 
 
 def of_writers(folder):
-    """Files written by the current versions of pyttb, SciPy, pydata/sparse and NumPy."""
+    """Files of the current versions of pyttb, SciPy, pydata/sparse and NumPy convert."""
     if not FULL:
         raise Skip("only in the long form: it installs packages from PyPI")
     venv = os.environ.get("SLC_WRITERS_VENV", os.path.join(folder, "venv"))

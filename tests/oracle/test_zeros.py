@@ -60,7 +60,7 @@ def check_store(store, want, keeps=True, dims=None):
 
 
 def policies(folder):
-    """Every policy for duplicates, codec and type of values, with and without zeros."""
+    """Every policy for duplicates, codec and type of values works with and without zeros."""
     _, coords, values = tensor((30, 40, 50), 4000, 1, 0.25)
     path = write(os.path.join(folder, "in.tns"), forms.tns(coords, values))
     store = os.path.join(folder, "out.slc")
@@ -81,8 +81,8 @@ def policies(folder):
 
 
 def all_forms(folder):
-    """The same store from every form of the input, for any threads and memory, also through a pipe
-    and after a kill."""
+    """Every form of the input yields the same store, for any threads and memory, also through a
+    pipe and after a kill."""
     given = dims, coords, values = tensor((60, 70, 30), 6000, 2, 0.5)
     want = as_text(folder, *given, KEEP)
     check(want != as_text(folder, *given), "zeros make no difference")

@@ -47,7 +47,7 @@ def compile_all(folder, compiler, *options):
 
 
 def use(folder, env):
-    """From text to factors, the names of a CSV, and a sum over a mode, with the programs."""
+    """The programs factorize a text, read the names of a CSV, and sum over a mode."""
     with open(os.path.join(folder, "tiny.tns"), "w") as file:
         file.write(TINY)
     said = call("./factorize", "tiny.tns", "2", "factors", cwd=folder, env=env)
