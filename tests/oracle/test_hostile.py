@@ -222,7 +222,7 @@ def together(folder):
 
 
 def manifests(folder):
-    """Each number of a manifest."""
+    """Changes each number of a manifest."""
     store = Store(folder, "lz4", labels={0: list(np.random.default_rng(1).permutation(DIMS[0]))}, sorted_by={1: 200},
                   fibers_of=(2,))
     path = os.path.join(store.path, "tensor.json")
@@ -249,7 +249,7 @@ def manifests(folder):
 
 
 def permutations(folder):
-    """Each word of a permutation's header, with its hash in the manifest."""
+    """Changes each word of a permutation's header, and its hash in the manifest."""
     store = Store(folder, "packed", labels={0: list(np.random.default_rng(1).permutation(DIMS[0]))})
     path, manifest = os.path.join(store.path, "perm-1.bin"), os.path.join(store.path, "tensor.json")
     for at, form, value in sampled(words(8, 64), 4):
@@ -263,7 +263,7 @@ def permutations(folder):
 
 
 def arrays(folder):
-    """Shapes and headers of .npy files: vectors, matrices, factors, starts."""
+    """Changes shapes and headers of .npy files: vectors, matrices, factors and starts."""
     store = Store(folder, "packed")
     at = store.at
 
@@ -299,8 +299,8 @@ def arrays(folder):
 
 
 def texts(folder):
-    """Headers and lines of texts in every dialect, plain and compressed, and a text with its
-    claimed length."""
+    """Changes headers and lines of texts in every dialect, plain and compressed, and a text with
+    its claimed length."""
     at, row = os.path.join(folder, ""), "1 1 1 1.5\n"
     forged = {
         "parti": {"lengths": f"3\n{BIG} {BIG} {BIG}\n{row}", "order": f"{BIG}\n2 2 2\n{row}",

@@ -192,7 +192,7 @@ def every_byte_of_a_block(codec):
 
 
 def manifests(folder):
-    """Manifests with a valid checksum and invalid contents."""
+    """Manifests with a valid checksum and invalid contents are refused."""
     store = make_store(folder, "packed")
     path = os.path.join(store, "tensor.json")
     with open(path, "rb") as file:

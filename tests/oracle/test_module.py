@@ -123,7 +123,7 @@ def scipy_sparse(folder):
 
 
 def sptensors(folder):
-    """Objects with the attributes of pyttb's sptensor: subs, vals and shape."""
+    """Objects with the attributes of pyttb's sptensor (subs, vals and shape) are converted."""
     class Sptensor:
         def __init__(self, subs, vals, shape):
             self.subs, self.vals, self.shape = subs, vals, shape

@@ -235,7 +235,7 @@ def of_scipy(folder):
 
 
 def archives(folder):
-    """Inconsistent members, damage, and false sizes."""
+    """Archives with inconsistent members, damage or false sizes are refused."""
     good = {"coords": np.array([[0, 1], [1, 0]]), "data": np.array([1.0, 2.0]), "shape": np.array([2, 2]),
             "fill_value": np.array(0.0)}
     csr = {"format": np.array(b"csr"), "shape": np.array([2, 2]), "data": np.array([1.0, 2.0]), "indices": np.array([0, 1]),

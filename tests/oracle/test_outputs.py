@@ -43,8 +43,8 @@ def check_top(told, weights, factors, order, rows, strength):
 
 
 def top(folder):
-    """Components by weight, rows by absolute value or value, in both precisions; all of them, and
-    some."""
+    """top lists all or some components by weight, and rows by absolute value or value, in both
+    precisions."""
     for precision in ("f64", "f32"):
         here = os.path.join(folder, precision)
         os.mkdir(here)

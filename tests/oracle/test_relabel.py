@@ -137,7 +137,8 @@ def numbers(folder):
 
 
 def damage(folder):
-    """Every byte of a small permutation, flipped or truncated; a missing file; an unlisted file."""
+    """Commands refuse a permutation with a changed byte, cut or extended; check finds missing and
+    unlisted files."""
     store = os.path.join(folder, "d.slc")
     rng = np.random.default_rng(3)
     coords = np.unique(rng.integers(0, 20, (300, 3)), axis=0).T.astype(np.uint64)

@@ -90,7 +90,7 @@ def real(folder):
 
 
 def generated(folder):
-    """Rank above 64, a mode of size 1, four modes, equal residuals."""
+    """Residuals agree for a rank above 64, a mode of size 1, four modes, and equal residuals."""
     path, store, out = (os.path.join(folder, name) for name in ("t.tns", "t.slc", "r"))
     rng = np.random.default_rng(3)
     dims = (40, 1, 30, 7)
