@@ -402,11 +402,51 @@ def foreign_bytes(folder):
                                   if name.endswith(b".stripe")), (layout, paths))
 
 
+def built_by_cpd(folder):
+    """cpd --layouts build adds the missing sorted layouts, as far as --max-disk permits, and keeps
+    them; no other choice of layouts changes the store."""
+    store, reference = made(folder), os.path.join(folder, "reference.slc")
+    shutil.copytree(store, reference)
+    sluice("layout", reference, "--sorted", "all", "-q")
+    expected = tree(reference)
+
+    def cpd(out, *words, status=0):
+        return "".join(sluice("cpd", store, "-r", 2, "-i", 2, "--loss", "poisson", "-o", os.path.join(folder, out),
+                              *words, status=status))
+
+    check("--max-disk needs --layouts build" in cpd("a", "--max-disk", "1G", status=2), "accepted")
+    cpd("a", "--layouts", "auto", "-q")
+    check(sorted(os.listdir(store)) == ["blco.blk", "tensor.json"], os.listdir(store))
+    said = cpd("b", "--layouts", "build", "--dry-run", "--no-probe")
+    check(len(re.findall(r"^sorted-[123]: would be built first, with about ", said, re.M)) == 3, said)
+    said = cpd("b", "--layouts", "build", "--max-disk", "1KiB")
+    check(said.count("and --max-disk leaves 1.02 kB") == 3, said)
+    check(sorted(os.listdir(store)) == ["blco.blk", "tensor.json"], os.listdir(store))
+    # The sizes differ from the forecast: a layout that turns out too large is removed.
+    sizes = [os.path.getsize(os.path.join(reference, f"{name}.blk")) for name in ("blco", "sorted-1", "sorted-2")]
+    most = max(sizes[1], sizes[0])
+    said = cpd("c", "--layouts", "build", "--max-disk", most, "--restart")
+    check(sorted(os.listdir(store)) == ["blco.blk", "sorted-1.blk", "tensor.json"], (os.listdir(store), said))
+    check(said.count("was not built") == 2, said)
+    said = cpd("d", "--layouts", "build")
+    check(len(re.findall(r"^sorted-[23]: \d+ partitions", said, re.M)) == 2 and "sorted-1: " not in said, said)
+    check({path.replace(store, reference): data for path, data in tree(store).items()
+           if path.endswith(".blk")} == {path: data for path, data in expected.items() if path.endswith(".blk")}, "other bytes")
+    with open(os.path.join(folder, "d", "run.json"), encoding="utf-8") as file:
+        check(json.load(file)["options"]["layouts"] == "build", "not recorded")
+    inodes = {name: os.stat(os.path.join(store, name)).st_ino for name in os.listdir(store)}
+    cpd("d", "--layouts", "build")
+    check(inodes == {name: os.stat(os.path.join(store, name)).st_ino for name in os.listdir(store)}, "built again")
+    check(all(read_bytes(os.path.join(folder, "a", f"mode-{m}.npy")) == read_bytes(os.path.join(folder, "d", f"mode-{m}.npy"))
+              for m in (1, 2, 3)), "other factors of row updates")
+
+
 run([
     ("layouts are added, listed and dropped", add_list_drop),
     ("paths that are not UTF-8", foreign_bytes),
     ("whole fibers", fibers),
     ("a dry run changes nothing", dry_run),
+    ("cpd builds layouts", built_by_cpd),
     ("wrong words", wrong),
     ("the budget that is named is enough", budget),
     ("kills at any moment", killed),

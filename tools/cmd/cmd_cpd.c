@@ -24,6 +24,7 @@ static const char *const consistency_choices[] = {"auto", "always", "never", NUL
 
 static const char *const loss_choices[] = {"ls", "poisson", "bernoulli", "gamma", "huber", NULL};
 static const char *const unlisted_choices[] = {"zero", "unknown", NULL};
+static const char *const layout_choices[] = {"auto", "blco", "sorted", "build", NULL};
 static const char *const biases_choices[] = {"auto", "none", "mean", "all", NULL};
 static const char *const method_choices[] = {"auto", "als", "hals",   "admm", "mu",
                                              "pdnr", "ccd", "newton", NULL};
@@ -109,7 +110,13 @@ static const struct option options[] = {
     SESSION_OPTION_ROW_MODE_ORDER(arguments),
     SESSION_OPTION_ROWS(arguments),
     SESSION_OPTION_ROW_IO_LIMIT(arguments),
-    SESSION_OPTION_ROW_LAYOUTS(arguments),
+    {"layouts", OPTION_CHOICE, offsetof(struct arguments, session.layouts), .value = "WHICH",
+     .fallback = "auto", .choices = layout_choices,
+     .help = "layouts to read: blco, sorted (each mode from its sorted layout) or auto (sorted "
+             "unless that reads more bytes); build: add missing sorted layouts to the store, then "
+             "auto"},
+    {"max-disk", OPTION_SIZE, offsetof(struct arguments, max_disk), .value = "SIZE",
+     .help = "with --layouts build: omit layouts that would make the added layouts exceed SIZE"},
     SESSION_OPTION_ROWS_DEVICE(arguments),
     SESSION_OPTION_ROW_DEVICE_NAME(arguments),
     SESSION_OPTION_ROWS_DEVICES(arguments),
@@ -309,6 +316,7 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
     SLC_TRY(cpd_terms_set(&cpd->args, cpd->session.store.manifest.order,
                           cpd->session.store.manifest.dims, &cpd->als, err));
     SLC_TRY(cpd_output_choose(&cpd->output, operands->text[0], (unsigned)args->rank, &names, err));
+    SLC_TRY(cpd_layouts_build(args, cpd->files, &cpd->session.store, err));
     SLC_TRY(session_plan(&cpd->session, &args->session, SLC_OP_CPD, 0, (uint32_t)args->rank, err));
     if (args->dry_run) {
         return SLC_OK;

@@ -13,6 +13,7 @@
 #include "tools/progress/signals.h"
 #include "tools/session/commands.h"
 #include "tools/session/common_options.h"
+#include "tools/session/layout_report.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -195,37 +196,6 @@ static enum slc_status print_list(const char *store, struct slc_error *err)
     return status;
 }
 
-/* Prints which fibers a layout keeps together. */
-static void print_run(const struct slc_fiber_run *run)
-{
-    if (run->bits > 0) {
-        printf("  %-12s of mode %u kept together, in runs of up to 2^%u indices\n", "fibers",
-               run->mode + 1, run->bits);
-    }
-}
-
-/* Prints "sorted-1: 64 partitions, 0 rows split" or "fiber-2: whole fibers of mode 2". */
-static void print_head(enum slc_layout_kind kind, unsigned mode, const struct slc_sorted_cuts *cuts)
-{
-    struct format_text a;
-
-    printf("%s-%u: ", slc_layout_name(kind), mode + 1);
-    if (kind == SLC_LAYOUT_SORTED) {
-        printf("%s partition%s, %" PRIu64 " row%s split", format_count(&a, cuts->count),
-               plural(cuts->count), cuts->split_rows, plural(cuts->split_rows));
-    } else {
-        printf("whole fibers of mode %u", mode + 1);
-    }
-}
-
-/* Estimates the size of a layout: the size of the first layout, plus half a page of padding and an
- * index entry per partition. */
-static double disk_bytes(const struct slc_layout_info *info, const struct slc_sorted_plan *plan)
-{
-    return (double)info->file_bytes +
-           (double)plan->cuts.count * (2048.0 + 88.0 + 16.0 * info->order);
-}
-
 /* Duration of a decoding trial in seconds. */
 #define TRIAL_SECONDS 0.3
 /* Times per nonzero, divided by the time to decode a nonzero. SCAN_OF_DECODE: to count or gather it
@@ -250,7 +220,7 @@ static enum slc_status estimate_build(const struct slc_relayout *layouts,
     struct format_text a;
 
     SLC_TRY(slc_store_trial(reader, TRIAL_SECONDS, NULL, &trial, err));
-    forecast.final_bytes = (uint64_t)disk_bytes(info, plan);
+    forecast.final_bytes = (uint64_t)layout_disk_bytes(info, plan);
     if (trial.nnz > 0) {
         forecast_try_drives(&forecast, slc_reader_path(reader));
         forecast_add_phase(&forecast, "begin and end");
@@ -291,68 +261,10 @@ static void add_expected(void *context, const struct slc_sorted_plan *plan)
 
     expected->memory_bytes = slc_max_u64(expected->memory_bytes, memory);
     expected->read_bytes += (plan->count_scans + plan->batches) * info->file_bytes;
-    expected->final_bytes += (uint64_t)disk_bytes(info, plan);
+    expected->final_bytes += (uint64_t)layout_disk_bytes(info, plan);
     expected->seconds +=
         ALWAYS_SECONDS + plan->count_seconds + scan * ((double)plan->batches + WRITE_OF_SCAN);
     layout->ahead.known = true;
-}
-
-/* Prints the layout that would be built. */
-static void print_plan(const struct slc_relayout *layouts,
-                       enum slc_layout_kind kind,
-                       unsigned mode,
-                       const struct slc_sorted_plan *plan)
-{
-    const struct slc_layout_info *info = slc_reader_info(layouts->store.reader);
-    struct format_text a, b;
-
-    print_head(kind, mode, &plan->cuts);
-    printf("\n  %-12s %u to %s, %" PRIu64 " to gather nonzeros\n", "scans", plan->count_scans,
-           kind == SLC_LAYOUT_SORTED ? "count rows and fibers" : "divide by keys", plan->batches);
-    print_run(&plan->keys.run);
-    printf("  %-12s %s with %u thread%s, %s of it for nonzeros\n", "memory",
-           format_memory(&a, plan->need_bytes), plan->workers, plural(plan->workers),
-           format_memory(&b, plan->area_bytes));
-    printf("  %-12s about %s\n", "disk", format_data(&a, disk_bytes(info, plan)));
-}
-
-/* Prints the layout that was built and, with `verbose`, the scans and times. */
-static void print_report(const struct slc_relayout *layouts,
-                         enum slc_layout_kind kind,
-                         unsigned mode,
-                         const struct slc_sorted_report *report,
-                         bool verbose)
-{
-    const struct slc_sorted_cuts cuts = {.count = report->partitions,
-                                         .split_rows = report->split_rows};
-    double nnz = layouts->store.manifest.nnz > 0 ? (double)layouts->store.manifest.nnz : 1;
-    double seconds = report->count_seconds + report->gather_seconds + report->sort_seconds +
-                     report->emit_seconds;
-    struct format_text a, b;
-
-    print_head(kind, mode, &cuts);
-    if (kind == SLC_LAYOUT_FIBER) {
-        printf(", %s of them", format_count(&a, report->summary.fiber_count));
-    }
-    printf("; %s, %.2f bytes per nonzero; %.2fs, %snnz/s\n",
-           format_data(&a, (double)report->summary.file_bytes),
-           (double)report->summary.file_bytes / nnz, seconds,
-           format_scaled(&b, slc_ratio(nnz, seconds)));
-    if (report->kept_nnz > 0) {
-        printf("  %-12s %s nonzeros from an interrupted build\n", "resumed",
-               format_count(&a, report->kept_nnz));
-    }
-    if (verbose) {
-        printf("  %-12s %u to %s (%.2fs), %" PRIu64 " to gather nonzeros (%.2fs, and %.2fs "
-               "to sort them)\n",
-               "scans", report->count_scans,
-               kind == SLC_LAYOUT_SORTED ? "count rows and fibers" : "divide by keys",
-               report->count_seconds, report->gather_scans, report->gather_seconds,
-               report->sort_seconds);
-        print_run(&report->run);
-        printf("  %-12s %.2fs; all threads: encode %.2fs, write %.2fs\n", "output",
-               report->emit_seconds, report->encode_seconds, report->write_seconds);
-    }
 }
 
 static const struct option options[] = {
@@ -401,7 +313,7 @@ static enum slc_status add_layout(struct slc_relayout *layouts,
         status = slc_relayout_plan(layouts, kind, mode, &plan, err);
         console_clear_live();
         if (status == SLC_OK) {
-            print_plan(layouts, kind, mode, &plan);
+            layout_print_plan(layouts, kind, mode, &plan);
             status = estimate_build(layouts, &plan, args->quiet, err);
         }
         slc_sorted_plan_destroy(&plan);
@@ -413,7 +325,7 @@ static enum slc_status add_layout(struct slc_relayout *layouts,
     expected->made_bytes += report.summary.file_bytes;
     expected->resumed = expected->resumed || report.kept_nnz > 0;
     if (!args->quiet) {
-        print_report(layouts, kind, mode, &report, args->verbose);
+        layout_print_built(layouts, kind, mode, &report, args->verbose);
         (void)fflush(stdout);
     }
     return SLC_OK;

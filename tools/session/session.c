@@ -87,6 +87,7 @@ enum slc_status session_plan(struct slc_session *session,
                              uint32_t rank,
                              struct slc_error *err)
 {
+    const char *layouts = options->layouts;
     struct slc_device_wish wish;
     struct slc_plan_request request = {
         .operation = operation,
@@ -113,18 +114,20 @@ enum slc_status session_plan(struct slc_session *session,
         SLC_TRY(slc_cp_plan_request(session->store.manifest.order, session->store.manifest.dims,
                                     options->solver, &request, err));
     }
+    if (options->layouts != NULL && strcmp(options->layouts, "build") == 0) {
+        layouts = "auto"; /* the caller has built the layouts */
+    }
     if (!slc_io_parse(options->io, &request.io) ||
         !slc_schedule_parse(options->schedule, &request.schedule) ||
         !slc_pin_parse(options->pin, &request.pin) ||
-        (options->layouts != NULL &&
-         !slc_layout_choice_parse(options->layouts, &request.layouts)) ||
+        (layouts != NULL && !slc_layout_choice_parse(layouts, &request.layouts)) ||
         (options->copies != NULL && !slc_copies_parse(options->copies, &request.copies)) ||
         (options->passes != NULL && !slc_passes_parse(options->passes, &request.passes))) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "--io %s, --schedule %s, --pin %s, --layouts %s, --copies %s or --passes "
                         "%s is not supported by this library",
                         options->io, options->schedule, options->pin,
-                        options->layouts != NULL ? options->layouts : "blco",
+                        layouts != NULL ? layouts : "blco",
                         options->copies != NULL ? options->copies : "never",
                         options->passes != NULL ? options->passes : "plain");
     }

@@ -200,6 +200,7 @@ struct arguments {
     const char *log_json;
     bool restart;
     bool dry_run;
+    uint64_t max_disk; /* most bytes of the layouts that --layouts build adds; 0: no limit */
     double probe_seconds;
     bool no_probe;
     bool nowrite;
@@ -237,6 +238,15 @@ enum slc_status cpd_terms_set(struct arguments *args,
                               const uint64_t *dims,
                               struct slc_cp_options *options,
                               struct slc_error *err) SLC_NODISCARD;
+
+/* With --layouts build, adds the missing sorted layouts to the store, as far as --max-disk permits,
+ * prints them, and opens the store again. A dry run only prints what it would add. Errors:
+ * SLC_ERR_USAGE for --max-disk without --layouts build; SLC_ERR_BUDGET if the drive lacks space;
+ * those of slc_relayout_add and slc_store_open_within. The store stays open after an error. */
+enum slc_status cpd_layouts_build(const struct arguments *args,
+                                  const struct slc_files *files,
+                                  struct slc_store *store,
+                                  struct slc_error *err) SLC_NODISCARD;
 
 /* Makes one factorization, from the store to the results, and returns an exit code. `cpd` contains
  * the command line, the log and the start time; everything else is created and released here. */
