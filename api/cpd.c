@@ -515,6 +515,8 @@ static void set_outcome(const struct slc_run_record *record, struct slc_cp_resul
 {
     result->fit = record->fit;
     result->iterations = record->iterations;
+    result->loss = record->loss;
+    result->huber = record->huber;
     for (unsigned reason = SLC_STOP_TOLERANCE; reason <= SLC_STOP_SIGNAL; reason++) {
         if (strcmp(record->reason, slc_stop_reason_name((enum slc_stop_reason)reason)) == 0) {
             result->reason = (enum slc_stop_reason)reason;

@@ -197,6 +197,26 @@ enum sluice_status sluice_model_create(uint32_t order,
     return api_return(status, err, ret_err);
 }
 
+enum sluice_status sluice_model_set_loss(struct sluice_model *model,
+                                         enum sluice_loss loss,
+                                         double huber,
+                                         struct sluice_error *ret_err)
+{
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    API_NEED(err, ret_err, {"model", model});
+    enum slc_status status = API_CHECK_CHOICES(err, {"loss", (int)loss, SLUICE_LOSS_HUBER});
+    if (status == SLC_OK && loss == SLUICE_LOSS_HUBER && !(huber > 0.0 && isfinite(huber))) {
+        status =
+            slc_fail(err, SLC_ERR_USAGE, "huber is %g: a finite number above 0 is required", huber);
+    }
+    if (status == SLC_OK) {
+        model->result.loss = (enum slc_loss)loss;
+        model->result.huber = huber;
+    }
+    return api_return(status, err, ret_err);
+}
+
 void sluice_model_destroy(struct sluice_model *model)
 {
     if (model != NULL) {
@@ -231,6 +251,9 @@ enum sluice_status sluice_model_get_info(const struct sluice_model *model,
                                       .heldout = result->heldout,
                                       .heldout_rmse = result->heldout_rmse,
                                       .heldout_mae = result->heldout_mae,
+                                      .heldout_deviance = result->heldout_deviance,
+                                      .huber = result->huber,
+                                      .loss = (uint64_t)result->loss,
                                       .heldout_norm = result->heldout_norm,
                                       .device_nnz = result->gpu.nnz,
                                       .biases = result->biases,
@@ -350,8 +373,11 @@ enum sluice_status sluice_model_get_diagnosis(const struct sluice_model *model,
 
 struct slc_model_view api_model_view(const struct sluice_model *model)
 {
-    struct slc_model_view view = {
-        .order = model->result.order, .rank = model->result.rank, .lambda = model->result.lambda};
+    struct slc_model_view view = {.order = model->result.order,
+                                  .rank = model->result.rank,
+                                  .lambda = model->result.lambda,
+                                  .loss = model->result.loss,
+                                  .huber = model->result.huber};
 
     for (unsigned n = 0; n < view.order; n++) {
         view.factors[n] = &model->result.factors[n];

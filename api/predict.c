@@ -143,6 +143,7 @@ enum sluice_status sluice_predict_text(const struct sluice_model *model,
         filled.has_values = made.has_values;
         filled.rmse = made.rmse;
         filled.mae = made.mae;
+        filled.deviance = made.deviance;
         filled.largest = made.largest;
         filled.values_norm = made.values_norm;
         filled.unknown = made.unknown;

@@ -14,7 +14,7 @@ static enum slc_status read_options(struct slc_residuals_options *request,
     struct sluice_residuals_options known = {0};
 
     SLC_TRY(API_READ_OPTIONS(sluice_residuals_options, &known, options, err));
-    SLC_TRY(API_CHECK_CHOICES(err, {"score", (int)known.score, SLUICE_RESIDUAL_BELOW},
+    SLC_TRY(API_CHECK_CHOICES(err, {"score", (int)known.score, SLUICE_RESIDUAL_DEVIANCE},
                               {"io", (int)known.io, SLUICE_IO_MMAP}));
     if (known.quantile_count > SLUICE_MAX_QUANTILES ||
         (known.quantile_count > 0 && known.quantiles == NULL)) {
@@ -48,8 +48,10 @@ static void pass_nonzeros(const struct slc_residuals *found,
                           void *context)
 {
     for (uint64_t k = 0; k < found->count && nonzero != NULL; k++) {
-        struct sluice_residual residual = {
-            .place = k, .value = found->top[k].value, .model = found->top[k].model};
+        struct sluice_residual residual = {.place = k,
+                                           .value = found->top[k].value,
+                                           .model = found->top[k].model,
+                                           .deviance = found->top[k].deviance};
 
         memcpy(residual.index, found->top[k].index, found->order * sizeof residual.index[0]);
         if (nonzero(context, &residual) != 0) {
@@ -66,6 +68,7 @@ static struct sluice_residuals_report public_report(const struct slc_residuals *
                                              .rmse = found->rmse,
                                              .mae = found->mae,
                                              .mean = found->mean,
+                                             .deviance = found->deviance,
                                              .largest = found->largest,
                                              .bytes_read = found->bytes_read,
                                              .passes = found->passes,

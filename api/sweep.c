@@ -64,6 +64,7 @@ static struct sluice_sweep_run public_run(const struct slc_sweep_run *run)
         .fit = run->fit,
         .seconds = run->seconds,
         .heldout_rmse = run->heldout_rmse,
+        .heldout_deviance = run->heldout_deviance,
         .match = run->match,
         .stop_reason = strcmp(run->reason, "tol") == 0       ? SLUICE_STOP_TOLERANCE
                        : strcmp(run->reason, "holdout") == 0 ? SLUICE_STOP_HOLDOUT
@@ -132,6 +133,7 @@ keep_run(const struct sluice_model *model, struct slc_sweep_job *job, struct slc
     job->record.seconds = result->times.total;
     if (result->heldout > 0) {
         job->record.heldout_rmse = result->heldout_rmse;
+        job->record.heldout_deviance = result->heldout_deviance;
     }
     (void)snprintf(job->record.reason, sizeof job->record.reason, "%s",
                    slc_stop_reason_name(result->reason));

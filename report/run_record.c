@@ -239,6 +239,8 @@ static json_t *record_to_json(const struct slc_run_facts *facts, struct machine_
     slc_json_set_text(object, "method", slc_cp_algorithm_name(result->algorithm));
     slc_json_set_real(object, "fit", result->fit);
     slc_json_set_text(object, "loss", slc_loss_name(result->loss));
+    slc_json_set(object, "huber",
+                 result->loss == SLC_LOSS_HUBER ? json_real(result->huber) : json_null());
     slc_json_set_text(object, "unlisted", slc_unlisted_name(result->unlisted));
     slc_json_set(object, "objective",
                  result->objective != 0 ? json_real(result->objective) : json_null());

@@ -188,11 +188,15 @@ static enum slc_sweep_end make_run(struct sweep *sweep,
 {
     const struct slc_sweep_options *options = sweep->options;
     const struct slc_sweep_run *past = slc_sweep_record_find(sweep->record, rank, seed);
-    struct slc_sweep_job job = {
-        .record = {.rank = rank, .seed = seed, .match = NAN, .heldout_rmse = NAN, .condition = NAN},
-        .max_seconds = seconds_left(sweep),
-        .written = record_run,
-        .sweep = sweep};
+    struct slc_sweep_job job = {.record = {.rank = rank,
+                                           .seed = seed,
+                                           .match = NAN,
+                                           .heldout_rmse = NAN,
+                                           .heldout_deviance = NAN,
+                                           .condition = NAN},
+                                .max_seconds = seconds_left(sweep),
+                                .written = record_run,
+                                .sweep = sweep};
     char folder[PATH_BYTES];
 
     run_folder(sweep, rank, seed, folder);

@@ -11,6 +11,8 @@
 #include "engine/stream/tile_stream.h"
 #include "storage/manifest/store.h"
 #include "storage/model/model.h"
+#include "storage/model/npy.h"
+#include "storage/model/run_folder.h"
 #include "sweep/run_match.h"
 
 #include <inttypes.h>
@@ -33,8 +35,10 @@ struct comparing {
     const struct slc_sweep_comparison *options;
     const struct slc_store *store;
     uint32_t rank;
-    double *lambda[2]; /* weights of the best run and of another run */
+    uint32_t components; /* the rank, and biases of a completion */
+    double *lambda[2];   /* weights of the best run and of another run */
     uint64_t budget_bytes;
+    bool by_heldout; /* see slc_sweep_record_by_heldout */
 };
 
 static void run_folder(const struct comparing *comparing, uint64_t seed, char *path)
@@ -53,12 +57,37 @@ read_lambda(const struct comparing *comparing, uint64_t seed, double *lambda, st
 
     run_folder(comparing, seed, path);
     enum slc_status status =
-        slc_model_read_lambda(slc_files_system(), path, comparing->rank, lambda, &found, err);
+        slc_model_read_lambda(slc_files_system(), path, comparing->components, lambda, &found, err);
     if (status == SLC_OK && !found) {
         status = slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_RESTART,
                                 "a run of this sweep has no lambda.npy: restart the sweep");
         slc_error_locate_file(err, path);
     }
+    return status;
+}
+
+/* Reads the number of components of the best run and its weights. */
+static enum slc_status read_best(struct comparing *comparing, uint64_t seed, struct slc_error *err)
+{
+    const uint64_t rows = comparing->store->manifest.dims[0];
+    enum slc_value_type type;
+    struct slc_npy_rows *first = NULL;
+    uint64_t found = 0;
+    char folder[PATH_BYTES];
+
+    run_folder(comparing, seed, folder);
+    char *path = slc_run_folder_factor(folder, 0);
+    enum slc_status status = slc_check_memory(path != NULL, err, "for a path");
+    SLC_THEN(status, slc_npy_rows_open(slc_files_system(), path, rows, 0, &first, err));
+    if (status == SLC_OK) {
+        slc_npy_rows_shape(first, &found, &comparing->components, &type);
+        slc_npy_rows_close(first);
+        comparing->lambda[0] = slc_calloc(2 * (size_t)comparing->components, sizeof(double));
+        comparing->lambda[1] = comparing->lambda[0] + comparing->components;
+        status = slc_check_memory(comparing->lambda[0] != NULL, err, "for the weights of two runs");
+    }
+    slc_free(path);
+    SLC_THEN(status, read_lambda(comparing, seed, comparing->lambda[0], err));
     return status;
 }
 
@@ -80,7 +109,7 @@ static enum slc_status compare_runs(const struct comparing *comparing,
         sides[k] = (struct slc_run_side){.folder = folders[k],
                                          .order = manifest->order,
                                          .dims = manifest->dims,
-                                         .rank = comparing->rank,
+                                         .rank = comparing->components,
                                          .lambda = comparing->lambda[k]};
     }
     SLC_THEN(status, read_lambda(comparing, other, comparing->lambda[1], err));
@@ -111,11 +140,11 @@ static uint64_t compare_bytes(const struct comparing *comparing)
     uint64_t largest = 0;
 
     for (unsigned n = 0; n < manifest->order; n++) {
-        largest =
-            slc_max_u64(largest, slc_matrix_footprint(SLC_F64, manifest->dims[n], comparing->rank));
+        largest = slc_max_u64(
+            largest, slc_matrix_footprint(SLC_F64, manifest->dims[n], comparing->components));
     }
     return slc_memory_resident() + process_bytes + 2 * slc_min_u64(largest, UINT64_MAX / 4) +
-           slc_congruence_memory_bytes(comparing->rank);
+           slc_congruence_memory_bytes(comparing->components);
 }
 
 /* Computes the factor match score of each run of the rank with the best run, and the mean over the
@@ -222,6 +251,11 @@ static bool should_compute_core(const struct comparing *comparing, struct slc_sw
     const struct slc_manifest *manifest = &comparing->store->manifest;
     const double work = (double)manifest->nnz * pow(comparing->rank, manifest->order);
 
+    if (comparing->by_heldout) {
+        (void)snprintf(result->note, sizeof result->note,
+                       "core consistency is defined for least squares over all cells only");
+        return false;
+    }
     if (comparing->options->consistency == SLC_CONSISTENCY_NEVER) {
         (void)snprintf(result->note, sizeof result->note,
                        "not computed: option consistency is set to never");
@@ -282,7 +316,10 @@ enum slc_status slc_sweep_compare_rank(const struct slc_sweep_comparison *compar
     const uint64_t budget =
         comparison->memory_bytes != 0 ? comparison->memory_bytes : slc_memory_total() / 5 * 4;
     struct slc_sweep_rank *result = slc_sweep_record_rank(record, rank);
-    struct comparing comparing = {.options = comparison, .rank = rank, .budget_bytes = budget};
+    struct comparing comparing = {.options = comparison,
+                                  .rank = rank,
+                                  .budget_bytes = budget,
+                                  .by_heldout = slc_sweep_record_by_heldout(record)};
     struct slc_store store;
 
     if (result == NULL) {
@@ -294,12 +331,7 @@ enum slc_status slc_sweep_compare_rank(const struct slc_sweep_comparison *compar
     comparing.store = &store;
     result->best_seed = slc_sweep_record_best(record, rank)->seed;
     result->note[0] = '\0';
-    comparing.lambda[0] = slc_calloc(2 * (size_t)rank, sizeof(double));
-    comparing.lambda[1] = comparing.lambda[0] + rank;
-    enum slc_status status =
-        comparing.lambda[0] == NULL
-            ? slc_fail(err, SLC_ERR_MEMORY, "no memory for the weights of two runs")
-            : read_lambda(&comparing, result->best_seed, comparing.lambda[0], err);
+    enum slc_status status = read_best(&comparing, result->best_seed, err);
     SLC_THEN(status, agreement(&comparing, record, result, err));
     SLC_THEN(status, consistency(&comparing, result, err));
     if (status == SLC_OK) {
@@ -374,32 +406,97 @@ static const struct slc_sweep_run *largest_fit(const struct slc_sweep_record *re
     return best;
 }
 
-void slc_sweep_suggest(const struct slc_sweep_record *record,
-                       struct slc_sweep_suggestion *suggestion)
+/* Returns the smallest rank whose best run has a mean deviance of the held-out nonzeros of at most
+ * SLC_SWEEP_HELDOUT_GOOD times the lowest, and sets *lowest to the run that has the lowest. Returns
+ * NULL if the best run of a rank has none. */
+static const struct slc_sweep_rank *predicting(const struct slc_sweep_record *record,
+                                               const struct slc_sweep_run **lowest)
+{
+    *lowest = NULL;
+    for (unsigned i = 0; i < record->rank_count; i++) {
+        const struct slc_sweep_run *run = slc_sweep_record_best(record, record->ranks[i].rank);
+
+        if (run == NULL || isnan(run->heldout_deviance)) {
+            return NULL;
+        }
+        if (*lowest == NULL || run->heldout_deviance < (*lowest)->heldout_deviance) {
+            *lowest = run;
+        }
+    }
+    for (unsigned i = 0; i < record->rank_count; i++) {
+        const struct slc_sweep_run *run = slc_sweep_record_best(record, record->ranks[i].rank);
+
+        if (run->heldout_deviance <= SLC_SWEEP_HELDOUT_GOOD * (*lowest)->heldout_deviance) {
+            return &record->ranks[i];
+        }
+    }
+    return NULL;
+}
+
+/* Suggests a rank by the error on held-out nonzeros or, without these, by the agreement of runs. */
+static const struct slc_sweep_rank *
+suggest_by_heldout(const struct slc_sweep_record *record, char *why, size_t bytes)
+{
+    const struct slc_sweep_run *lowest;
+    const struct slc_sweep_rank *rank = predicting(record, &lowest);
+    char reached[64];
+
+    if (rank != NULL) {
+        (void)snprintf(why, bytes,
+                       "the smallest rank whose mean deviance on held-out nonzeros is at most 1 %% "
+                       "above the lowest (%.6g, of rank %" PRIu32 ")",
+                       lowest->heldout_deviance, lowest->rank);
+    } else if ((rank = largest(record, false)) != NULL) {
+        (void)snprintf(why, bytes,
+                       "the largest rank whose runs agree to %.1f or more%s; hold out nonzeros to "
+                       "compare ranks by their error on these",
+                       SLC_SWEEP_AGREEMENT_GOOD, reached_text(rank, reached, sizeof reached));
+    } else {
+        (void)snprintf(why, bytes,
+                       "no nonzeros were held out, and no rank has runs that agree to %.1f or "
+                       "more: the best run has the best fit, which always grows with the rank",
+                       SLC_SWEEP_AGREEMENT_GOOD);
+    }
+    return rank;
+}
+
+/* Suggests a rank by core consistency and the agreement of runs. */
+static const struct slc_sweep_rank *
+suggest_by_core(const struct slc_sweep_record *record, char *why, size_t bytes)
 {
     const struct slc_sweep_rank *rank = largest(record, true);
     char reached[64];
 
-    memset(suggestion, 0, sizeof *suggestion);
     if (rank != NULL) {
-        (void)snprintf(suggestion->why, sizeof suggestion->why,
+        (void)snprintf(why, bytes,
                        "the largest rank with a core consistency of %.0f %% or more%s%s",
                        SLC_SWEEP_CONSISTENCY_GOOD,
                        isnan(rank->agreement) ? "" : " whose runs agree to 0.9 or more",
                        reached_text(rank, reached, sizeof reached));
     } else if ((rank = largest(record, false)) != NULL) {
-        (void)snprintf(suggestion->why, sizeof suggestion->why,
+        (void)snprintf(why, bytes,
                        "the largest rank whose runs agree to %.1f or more%s; no such rank has a "
                        "known core consistency of %.0f %% or more",
                        SLC_SWEEP_AGREEMENT_GOOD, reached_text(rank, reached, sizeof reached),
                        SLC_SWEEP_CONSISTENCY_GOOD);
     } else {
         (void)snprintf(
-            suggestion->why, sizeof suggestion->why,
+            why, bytes,
             "no rank has a core consistency of %.0f %% or more, or runs that agree to "
             "%.1f or more: the best run has the best fit, which always grows with the rank",
             SLC_SWEEP_CONSISTENCY_GOOD, SLC_SWEEP_AGREEMENT_GOOD);
     }
+    return rank;
+}
+
+void slc_sweep_suggest(const struct slc_sweep_record *record,
+                       struct slc_sweep_suggestion *suggestion)
+{
+    memset(suggestion, 0, sizeof *suggestion);
+    const struct slc_sweep_rank *rank =
+        slc_sweep_record_by_heldout(record)
+            ? suggest_by_heldout(record, suggestion->why, sizeof suggestion->why)
+            : suggest_by_core(record, suggestion->why, sizeof suggestion->why);
     const struct slc_sweep_run *best =
         rank != NULL ? slc_sweep_record_best(record, rank->rank) : largest_fit(record);
     suggestion->rank = rank != NULL ? rank->rank : 0;

@@ -42,6 +42,9 @@ enum slc_status slc_sweep_compare_rank(const struct slc_sweep_comparison *compar
 #define SLC_SWEEP_CONSISTENCY_GOOD 80.0
 #define SLC_SWEEP_AGREEMENT_GOOD   0.9
 
+/* Largest error on held-out nonzeros that is as good as the lowest, relative to the lowest. */
+#define SLC_SWEEP_HELDOUT_GOOD 1.01
+
 struct slc_sweep_suggestion {
     uint32_t rank;      /* suggested rank; 0 if no rank meets the criteria */
     uint32_t best_rank; /* `rank`, or the rank with the largest fit if `rank` is 0 */
@@ -53,7 +56,8 @@ struct slc_sweep_suggestion {
  * that did not reach the best fit of their rank do not count. If only one of several runs reached
  * it, the rank is not suggested. If there is no such rank, suggests the largest rank whose runs
  * agree. Runs that were not compared count as agreeing for the first of these suggestions, but not
- * for the second. Needs: a record with a run. */
+ * for the second. If slc_sweep_record_by_heldout and nonzeros were held out, suggests the smallest
+ * rank whose best run has nearly the lowest mean deviance on them. Needs: a record with a run. */
 void slc_sweep_suggest(const struct slc_sweep_record *record,
                        struct slc_sweep_suggestion *suggestion);
 

@@ -50,7 +50,7 @@ static void add_regularization(json_t *identity, unsigned order, const struct sl
 
 static void add_loss(json_t *identity, const struct slc_cp_options *solver)
 {
-    add_member(identity, "loss", "%s (%.17g), unlisted %s, biases %s, inner %u, ridge %s",
+    add_member(identity, SLC_SWEEP_LOSS, "%s (%.17g), unlisted %s, biases %s, inner %u, ridge %s",
                slc_loss_name(solver->loss), solver->huber, slc_unlisted_name(solver->unlisted),
                slc_biases_name(slc_cp_biases_in_effect(solver)), solver->inner,
                solver->ridge_chosen ? "chosen" : "given");

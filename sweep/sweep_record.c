@@ -110,6 +110,11 @@ struct slc_sweep_run *slc_sweep_record_best(const struct slc_sweep_record *recor
     return best;
 }
 
+bool slc_sweep_record_by_heldout(const struct slc_sweep_record *record)
+{
+    return json_object_get(record->identity, SLC_SWEEP_LOSS) != NULL;
+}
+
 /* Returns `value` as JSON, null if it is NAN. */
 static json_t *number(double value)
 {
@@ -136,6 +141,7 @@ static json_t *run_to_json(const struct slc_sweep_run *run)
     set_member(object, "seconds", json_real(run->seconds));
     set_member(object, "match_with_best", number(run->match));
     set_member(object, "heldout_rmse", number(run->heldout_rmse));
+    set_member(object, "heldout_deviance", number(run->heldout_deviance));
     set_member(object, "condition", number(run->condition));
     return object;
 }
@@ -250,16 +256,17 @@ static void get_text(struct parse *parse,
 
 static void parse_run(struct parse *parse, const json_t *object, struct slc_sweep_record *record)
 {
-    struct slc_sweep_run run = {.rank = (uint32_t)get_count(parse, object, "rank", 1, SLC_MAX_RANK),
-                                .seed = get_count(parse, object, "seed", 0, INT64_MAX),
-                                .fit = get_real(parse, object, "fit", true),
-                                .iterations =
-                                    (unsigned)get_count(parse, object, "iterations", 0, 1000000000),
-                                .seconds = get_real(parse, object, "seconds", true),
-                                .match = get_real(parse, object, "match_with_best", false),
-                                .heldout_rmse = get_real(parse, object, "heldout_rmse", false),
-                                .condition = get_real(parse, object, "condition", false),
-                                .kept = get_flag(parse, object, "factors_kept")};
+    struct slc_sweep_run run = {
+        .rank = (uint32_t)get_count(parse, object, "rank", 1, SLC_MAX_RANK),
+        .seed = get_count(parse, object, "seed", 0, INT64_MAX),
+        .fit = get_real(parse, object, "fit", true),
+        .iterations = (unsigned)get_count(parse, object, "iterations", 0, 1000000000),
+        .seconds = get_real(parse, object, "seconds", true),
+        .match = get_real(parse, object, "match_with_best", false),
+        .heldout_rmse = get_real(parse, object, "heldout_rmse", false),
+        .heldout_deviance = get_real(parse, object, "heldout_deviance", false),
+        .condition = get_real(parse, object, "condition", false),
+        .kept = get_flag(parse, object, "factors_kept")};
 
     get_text(parse, object, "reason", true, run.reason, sizeof run.reason);
     if (parse->status == SLC_OK && slc_sweep_record_find(record, run.rank, run.seed) != NULL) {

@@ -27,10 +27,10 @@ struct slc_sweep_run {
     unsigned iterations;
     char reason[SLC_SWEEP_REASON_BYTES]; /* why the run stopped: "tol" or "iterations" */
     double seconds;
-    double heldout_rmse;
-    double match;     /* factor match score with the best run of its rank */
-    double condition; /* largest condition number of its factors */
-    bool kept;        /* true if the factors are still in the folder of the run */
+    double heldout_rmse, heldout_deviance; /* of the held-out nonzeros (base/loss.h) */
+    double match;                          /* factor match score with the best run of its rank */
+    double condition;                      /* largest condition number of its factors */
+    bool kept; /* true if the factors are still in the folder of the run */
 };
 
 /* Results of the comparison of the runs of a rank. */
@@ -65,10 +65,18 @@ struct slc_sweep_record {
     bool complete; /* true if the record was read from the file of a complete sweep */
 };
 
+/* Name of the text of the identity that states the loss, if runs update rows from nonzeros. */
+#define SLC_SWEEP_LOSS "loss"
+
 #define SLC_SWEEP_RECORD_INIT                                                                      \
     {                                                                                              \
         .identity = NULL, .runs = NULL                                                             \
     }
+
+/* Returns true if the runs update rows from their nonzeros: with another loss than least squares,
+ * or with unknown unlisted cells. Ranks are then compared by their error on held-out nonzeros,
+ * because core consistency is defined for least squares over all cells only. */
+bool slc_sweep_record_by_heldout(const struct slc_sweep_record *record);
 
 void slc_sweep_record_destroy(struct slc_sweep_record *record);
 

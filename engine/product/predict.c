@@ -358,11 +358,16 @@ static void add_errors(struct predict *predict)
     struct slc_predict_report *report = predict->report;
 
     for (uint32_t i = 0; i < predict->rows.count && report->has_values; i++) {
-        const double value = predict->rows.values[i], residual = value - predict->predicted[i];
+        const struct slc_model_view *model = predict->model;
+        const double value = predict->rows.values[i], m = predict->predicted[i];
+        const double residual = value - slc_loss_mean(model->loss, m);
 
         if (predict->csv != NULL && isnan(residual)) {
             continue;
         }
+        predict->sum_deviance += slc_loss_accepts(model->loss, value)
+                                     ? slc_loss_deviance(model->loss, model->huber, value, m)
+                                     : (double)NAN;
         predict->sum_absolute += fabs(residual);
         slc_squares_add(&predict->squares, residual);
         slc_squares_add(&predict->value_squares, value);
@@ -508,6 +513,7 @@ static void compute_errors(const struct predict *predict)
     if (known > 0 && report->has_values) {
         report->rmse = slc_squares_root(&predict->squares, (double)known);
         report->mae = predict->sum_absolute / (double)known;
+        report->deviance = predict->sum_deviance / (double)known;
         report->values_norm = slc_squares_root(&predict->value_squares, 1.0);
     }
 }

@@ -63,20 +63,24 @@ struct slc_predict_report {
     double rmse, mae;   /* errors of the rows that are not `unknown` */
     double largest;     /* largest magnitude of a residual */
     double values_norm; /* 2-norm of all values */
+    /* mean deviance of the rows that are not unknown; NaN if the model's loss is not defined for
+     * one of the values */
+    double deviance;
 };
 
 /* Returns the bytes that slc_predict maps in addition to the model. */
 uint64_t slc_predict_memory_bytes(unsigned order, enum slc_predict_form form);
 
 /* Computes and writes the predictions. Math: model(i) = sum over r of lambda[r] * A1(i1, r) * .. *
- * AN(iN, r); residual = value - model; RMSE and MAE over all rows. In a text without a header, rows
- * with one number per mode have no values; neither have rows of a Matrix Market `pattern`. For a
- * symmetric matrix, only the nonzeros in the file get model values. Index base: if neither the
- * header nor the options state it, the first piece of the input decides. If the first piece allows
- * both bases, the base is store_base or, if that is unknown, the default of the dialect. An index
- * that later contradicts the base is an error. Order: bitwise reproducible for any number of
- * threads. Errors: SLC_ERR_INPUT with file, line and column if an index is out of range or the base
- * is ambiguous; SLC_ERR_IO and those of writing. The output is complete or absent.
+ * AN(iN, r), or the expected value for the loss of the model (slc_loss_mean); residual = value -
+ * model; RMSE and MAE over all rows. In a text without a header, rows with one number per mode have
+ * no values; neither have rows of a Matrix Market `pattern`. For a symmetric matrix, only the
+ * nonzeros in the file get model values. Index base: if neither the header nor the options state
+ * it, the first piece of the input decides. If the first piece allows both bases, the base is
+ * store_base or, if that is unknown, the default of the dialect. An index that later contradicts
+ * the base is an error. Order: bitwise reproducible for any number of threads. Errors:
+ * SLC_ERR_INPUT with file, line and column if an index is out of range or the base is ambiguous;
+ * SLC_ERR_IO and those of writing. The output is complete or absent.
  *
  * Stores and tables: indices are written from 1. A row of a table with a name that the model does
  * not have is counted in report->unknown; its index and its numbers are written as empty fields of

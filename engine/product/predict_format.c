@@ -60,7 +60,8 @@ static size_t format_index(const struct predict *predict, unsigned mode, uint32_
 static size_t format_numbers(const struct predict *predict, uint32_t row, char *text)
 {
     const char comma = predict->options->form == SLC_PREDICT_CSV ? ',' : ' ';
-    const double value = predict->rows.values[row], predicted = predict->predicted[row];
+    const double value = predict->rows.values[row];
+    const double predicted = slc_loss_mean(predict->model->loss, predict->predicted[row]);
     size_t used = 0;
 
     if (predict->report->has_values) {
@@ -127,7 +128,8 @@ size_t slc_predict_format_row(const struct predict *predict, uint32_t row, char 
 /* Stores a row as numbers; returns its length. */
 size_t slc_predict_store_row(const struct predict *predict, uint32_t row, char *bytes)
 {
-    const double value = predict->rows.values[row], predicted = predict->predicted[row];
+    const double value = predict->rows.values[row];
+    const double predicted = slc_loss_mean(predict->model->loss, predict->predicted[row]);
     const double numbers[3] = {value, predicted, value - predicted};
     const size_t first = predict->report->has_values ? 0 : 1;
     const size_t count = predict->report->has_values ? 3 : 1;

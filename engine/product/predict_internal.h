@@ -26,13 +26,13 @@ struct predict {
     struct slc_text_rows rows;
     bool last_is_value;  /* true if the index of the last mode was parsed as a value */
     uint64_t *last;      /* buffer for the indices of the last mode */
-    double *predicted;   /* model values of the batch */
+    double *predicted;   /* model values of the batch, before slc_loss_mean */
     char *text;          /* output of the batch, row_bytes per row */
     struct slc_csv *csv; /* NULL if the input is not a table */
     uint64_t row_bytes;
     uint32_t used[BATCH_ROWS / GRAIN_ROWS]; /* output bytes of each GRAIN_ROWS rows */
     struct slc_text_output output;
-    double sum_absolute;
+    double sum_absolute, sum_deviance;
     struct slc_squares squares, value_squares; /* of residuals and of values */
 };
 

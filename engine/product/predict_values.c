@@ -50,7 +50,8 @@ static void compute_values(void *context, uint64_t begin, uint64_t end, unsigned
         for (unsigned n = 0; n < values->model->order; n++) {
             index[n] = values->coords[n][i];
         }
-        values->values[i] = slc_model_value(values->model, index);
+        values->values[i] =
+            slc_loss_mean(values->model->loss, slc_model_value(values->model, index));
     }
 }
 

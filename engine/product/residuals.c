@@ -31,7 +31,7 @@ enum {
 /* Sums of one tile, or of all tiles. */
 struct sums {
     struct slc_squares squares, values;
-    double magnitudes, residuals, largest;
+    double magnitudes, residuals, deviances, largest;
 };
 
 struct residuals_run {
@@ -121,17 +121,21 @@ static void sort_list(struct slc_residuals *out)
 }
 
 /* Returns the score of a nonzero, or a negative number if it cannot be listed. */
-static double score_of(enum slc_residual_score score, double value, double residual)
+static double score_of(enum slc_residual_score score, const struct slc_residual *found)
 {
+    const double residual = found->value - found->model;
+
     switch (score) {
     case SLC_RESIDUAL_ABSOLUTE:
         return fabs(residual);
     case SLC_RESIDUAL_RELATIVE:
-        return residual == 0.0 ? 0.0 : fabs(residual / value);
+        return residual == 0.0 ? 0.0 : fabs(residual / found->value);
     case SLC_RESIDUAL_ABOVE:
         return residual > 0.0 ? residual : -1.0;
     case SLC_RESIDUAL_BELOW:
         return residual < 0.0 ? -residual : -1.0;
+    case SLC_RESIDUAL_DEVIANCE:
+        return found->deviance;
     }
     return -1.0;
 }
@@ -162,7 +166,10 @@ static enum slc_status add_nonzero(struct residuals_run *run,
     struct sums *sums = &run->tile[worker];
     double threshold;
 
-    found->model = slc_model_value(run->options->model, found->index);
+    const struct slc_model_view *model = run->options->model;
+    const double m = slc_model_value(model, found->index);
+
+    found->model = slc_loss_mean(model->loss, m);
     const double residual = found->value - found->model;
     if (!isfinite(residual)) {
         return fail_not_finite(run, found, err);
@@ -171,12 +178,16 @@ static enum slc_status add_nonzero(struct residuals_run *run,
     if (!run->first_pass) {
         return SLC_OK;
     }
+    found->deviance = slc_loss_accepts(model->loss, found->value)
+                          ? slc_loss_deviance(model->loss, model->huber, found->value, m)
+                          : (double)NAN;
+    sums->deviances += found->deviance;
     slc_squares_add(&sums->squares, residual);
     sums->magnitudes += fabs(residual);
     sums->residuals += residual;
     slc_squares_add(&sums->values, found->value);
     sums->largest = fmax(sums->largest, fabs(residual));
-    found->score = score_of(run->options->score, found->value, residual);
+    found->score = score_of(run->options->score, found);
     __atomic_load(&run->threshold, &threshold, __ATOMIC_RELAXED);
     /* The comparison is >=, because among infinite scores, indices decide which are listed. */
     if (found->score >= threshold && run->options->top > 0) {
@@ -230,6 +241,7 @@ static bool add_sums(void *context, unsigned worker)
     slc_squares_add_sum(&run->total.values, &tile->values);
     run->total.magnitudes += tile->magnitudes;
     run->total.residuals += tile->residuals;
+    run->total.deviances += tile->deviances;
     run->total.largest = fmax(run->total.largest, tile->largest);
     return true;
 }
@@ -372,6 +384,7 @@ static enum slc_status fill_result(const struct residuals_run *run, struct slc_e
     out->rmse = slc_squares_root(&total->squares, nnz);
     out->mae = total->magnitudes / nnz;
     out->mean = total->residuals / nnz;
+    out->deviance = total->deviances / nnz;
     out->largest = total->largest;
     out->threads = run->workers;
     out->quantile_count = run->options->quantile_count;

@@ -17,13 +17,15 @@ enum slc_residual_score {
     SLC_RESIDUAL_ABSOLUTE, /* |residual| */
     SLC_RESIDUAL_RELATIVE, /* |residual / value| */
     SLC_RESIDUAL_ABOVE,    /* residual: only values above the model */
-    SLC_RESIDUAL_BELOW     /* -residual: only values below the model */
+    SLC_RESIDUAL_BELOW,    /* -residual: only values below the model */
+    SLC_RESIDUAL_DEVIANCE  /* deviance of the nonzero for the model's loss (base/loss.h) */
 };
 
 enum { SLC_RESIDUALS_TOP_MAX = 1000000 };
 
 struct slc_residual {
-    double value, model;
+    double value, model; /* `model` is the expected value (slc_loss_mean) */
+    double deviance;     /* NaN if the model's loss is not defined for the value */
     double score;
     uint64_t index[SLC_MAX_ORDER]; /* indices of the input, from 0 */
 };
@@ -54,6 +56,8 @@ struct slc_residuals {
     double rmse, mae;
     double mean;    /* mean residual */
     double largest; /* largest magnitude */
+    /* mean deviance; NaN if the model's loss is not defined for one of the values */
+    double deviance;
     unsigned quantile_count;
     double quantile[SLC_QUANTILES_MAX]; /* quantiles of the magnitudes (quantiles.h) */
     uint64_t count;                     /* nonzeros listed in `top` */

@@ -462,6 +462,7 @@ enum slc_status slc_cp_run(const struct slc_store *store,
     result->order = state.order;
     result->rank = state.rank;
     result->loss = options->loss;
+    result->huber = options->huber;
     result->unlisted = options->unlisted;
     result->biases = state.rank - options->rank;
     result->bias_mean = result->biases > 0;

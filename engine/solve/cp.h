@@ -5,10 +5,10 @@
 
 #include "base/backend.h"
 #include "base/error/error.h"
+#include "base/loss.h"
 #include "engine/executor/executor.h"
 #include "engine/plan/plan.h"
 #include "engine/solve/cp_terms.h"
-#include "engine/solve/loss.h"
 #include "engine/stream/stream.h"
 #include "storage/checkpoint/checkpoint.h"
 #include "storage/manifest/store.h"
@@ -102,7 +102,7 @@ struct slc_cp_iteration {
     uint64_t heldout;        /* number of held-out nonzeros; 0 if none, or unknown after a resume */
     double heldout_rmse;     /* root mean square error of the model on held-out nonzeros */
     double heldout_mae;      /* mean absolute error of the model on held-out nonzeros */
-    double heldout_deviance; /* mean deviance of the held-out nonzeros (engine/solve/loss.h) */
+    double heldout_deviance; /* mean deviance of the held-out nonzeros (base/loss.h) */
     /* Methods that update rows from their nonzeros: the violation of the conditions of optimality
      * before the updates (poisson, otherwise 0), and the mean number of inner iterations of the
      * rows. */
@@ -267,6 +267,7 @@ struct slc_cp_result {
     uint64_t heldout; /* number of held-out nonzeros; 0: none */
     double heldout_norm, heldout_rmse, heldout_mae, heldout_deviance;
     enum slc_loss loss;
+    double huber; /* delta of Huber's loss */
     enum slc_unlisted unlisted;
     double violation; /* see struct slc_cp_iteration */
     /* The last components, `biases` of them, are biases and mean (enum slc_biases): the bias of

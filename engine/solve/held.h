@@ -5,9 +5,9 @@
 
 #include "base/block.h"
 #include "base/error/error.h"
+#include "base/loss.h"
 #include "base/memory/memory.h"
 #include "base/squares.h"
-#include "engine/solve/loss.h"
 #include "engine/stream/holdout.h"
 
 #include <stdint.h>

@@ -4,7 +4,7 @@
 #define SLC_ENGINE_SURVEY_H
 
 #include "base/error/error.h"
-#include "engine/solve/loss.h"
+#include "base/loss.h"
 #include "engine/stream/stream.h"
 #include "storage/manifest/store.h"
 

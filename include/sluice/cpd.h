@@ -57,17 +57,6 @@ enum sluice_method {
     SLUICE_METHOD_NEWTON /* completion: damped Newton steps, for every loss */
 };
 
-/* The loss of a cell with the value x, for which the model has the value m. A decomposition
- * minimizes the sum of the losses of all cells that count. */
-enum sluice_loss {
-    SLUICE_LOSS_LS,      /* (x - m)^2 */
-    SLUICE_LOSS_POISSON, /* m - x log m, for counts; the model has no negative numbers */
-    /* Only for completion: */
-    SLUICE_LOSS_BERNOULLI, /* log(1 + e^m) - x m, for values 0 and 1; m is the log-odds of 1 */
-    SLUICE_LOSS_GAMMA,     /* x / m + log m, for values above 0; no negative numbers in the model */
-    SLUICE_LOSS_HUBER      /* (x - m)^2 up to |x - m| = huber, then linear */
-};
-
 /* Meaning of the cells that a store does not list. */
 enum sluice_unlisted {
     SLUICE_UNLISTED_ZERO,

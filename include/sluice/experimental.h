@@ -140,6 +140,7 @@ struct sluice_predict_report {
     double values_norm; /* 2-norm of the values */
     /* rows of a table with a name that the model does not have; the numbers above exclude them */
     uint64_t unknown;
+    double deviance; /* mean deviance of the other rows; NaN if it is NaN for one of them */
 };
 
 /* Computes values of a model at the coordinates in `input`. Does the same as `sluice predict`. The
@@ -167,7 +168,8 @@ enum sluice_residual_score {
     SLUICE_RESIDUAL_ABSOLUTE, /* |residual| */
     SLUICE_RESIDUAL_RELATIVE, /* |residual / value| */
     SLUICE_RESIDUAL_ABOVE,    /* residual: only values above the model */
-    SLUICE_RESIDUAL_BELOW     /* -residual: only values below the model */
+    SLUICE_RESIDUAL_BELOW,    /* -residual: only values below the model */
+    SLUICE_RESIDUAL_DEVIANCE  /* deviance of the value for the loss of the model */
 };
 
 enum { SLUICE_MAX_QUANTILES = 16 };
@@ -186,8 +188,11 @@ struct sluice_residuals_options {
 struct sluice_residual {
     uint64_t place;                   /* position in the list, from 0 */
     double value;                     /* value of the store, after its transforms */
-    double model;                     /* value of the model */
+    double model;                     /* expected value of the model; for bernoulli, probability */
     uint64_t index[SLUICE_MAX_ORDER]; /* indices of the input, from 0 */
+    /* Deviance: twice the loss minus the loss of an exact model; for least squares and Huber's
+     * loss, the loss. NaN if the loss of the model is not defined for the value. */
+    double deviance;
 };
 
 struct sluice_residuals_report {
@@ -200,6 +205,7 @@ struct sluice_residuals_report {
     uint64_t bytes_read;
     uint32_t passes; /* passes over the store */
     uint32_t listed; /* nonzeros with a score, at most options->top */
+    double deviance; /* mean deviance; NaN if it is NaN for a nonzero */
 };
 
 /* Computes the residuals of a model at all nonzeros of a store. Memory does not depend on the
@@ -282,6 +288,7 @@ struct sluice_sweep_run {
     uint32_t kept;                       /* if not 0, the factors of the run are in `folder` */
     /* folder of the run, relative to the folder of the sweep */
     char folder[48];
+    double heldout_deviance; /* mean deviance of the held-out nonzeros (see sluice_cpd_iteration) */
 };
 
 /* Statistics of the runs of one rank. */

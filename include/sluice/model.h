@@ -10,6 +10,17 @@
 extern "C" {
 #endif
 
+/* The loss of a cell with the value x, for which the model has the value m. A decomposition
+ * minimizes the sum of the losses of all cells that count. */
+enum sluice_loss {
+    SLUICE_LOSS_LS,      /* (x - m)^2 */
+    SLUICE_LOSS_POISSON, /* m - x log m, for counts; the model has no negative numbers */
+    /* Only for completion: */
+    SLUICE_LOSS_BERNOULLI, /* log(1 + e^m) - x m, for values 0 and 1; m is the log-odds of 1 */
+    SLUICE_LOSS_GAMMA,     /* x / m + log m, for values above 0; no negative numbers in the model */
+    SLUICE_LOSS_HUBER      /* (x - m)^2 up to |x - m| = huber, then linear */
+};
+
 /* A model in memory, for use by one thread at a time. */
 struct sluice_model;
 
@@ -29,6 +40,18 @@ SLUICE_API enum sluice_status sluice_model_create(uint32_t order,
                                                   const double *const *factors,
                                                   struct sluice_model **ret_model,
                                                   struct sluice_error *err);
+
+/* Sets the loss that the model minimizes. The loss of a new model is least squares; models of
+ * sluice_cpd, and loaded models with a record, have the loss of their run. sluice_predict,
+ * sluice_predict_text and sluice_residuals depend on the loss: they compute expected values (for
+ * bernoulli, the probability of 1) and deviances. `huber` is the residual at which Huber's loss
+ * becomes linear, above 0; other losses ignore it.
+ * Errors: SLUICE_ERR_USAGE for another loss, or if `huber` is needed and not above 0. On error, the
+ * model is unchanged. Cost: constant. */
+SLUICE_API enum sluice_status sluice_model_set_loss(struct sluice_model *model,
+                                                    enum sluice_loss loss,
+                                                    double huber,
+                                                    struct sluice_error *err);
 
 /* Loads the model in a run folder. Weights are 1 if there is no lambda.npy. If `store` is not NULL,
  * the factors must have the shape of the store, and the norm of the store is stored in the model.
@@ -83,6 +106,9 @@ struct sluice_model_info {
      * in bias_modes is set, in ascending order, then the mean. */
     uint32_t biases, bias_modes;
     double objective, violation; /* as in struct sluice_iteration, for this model */
+    double heldout_deviance;     /* mean deviance of the held-out nonzeros */
+    double huber;                /* of sluice_model_set_loss */
+    uint64_t loss;               /* enum sluice_loss */
 };
 
 /* Describes a model and the run that made it. Errors: SLUICE_ERR_USAGE for a wrong struct_bytes.

@@ -13,17 +13,18 @@ from . import _structs as c
 from ._arguments import items, path_bytes, real
 from ._errors import UsageError
 from ._library import LIB, Progress, Run, options, size
-from ._options import IOS, PathLike, choose
+from ._options import IOS, PathLike, choose, none_if_nan
 from ._result import Result, load_result
 from ._tensor import Tensor
 
-SCORES = {"absolute": 0, "relative": 1, "above": 2, "below": 3}
+SCORES = {"absolute": 0, "relative": 1, "above": 2, "below": 3, "deviance": 4}
 
 
 @dataclass(frozen=True)
 class Residual:
     """
-    A nonzero: its indices and their names (or None), its value, and the value of the model.
+    A nonzero: its indices and their names (or None), its value, the value of the model, and its
+    deviance for the loss of the model.
 
     >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3, noise=0.1)
     >>> r = t.cpd(3, 10)
@@ -36,6 +37,7 @@ class Residual:
     names: Tuple[Optional[str], ...]
     value: float
     model: float
+    deviance: Optional[float] = None
 
     @property
     def residual(self) -> float:
@@ -56,7 +58,8 @@ class Residuals:
     `norm` and `values_norm` are the 2-norms of residuals and values, `rmse` and `mae` are the root
     mean square error and the mean absolute error, `mean` is the mean residual, and `largest` is the
     largest magnitude. `quantiles` are exact quantiles of the magnitudes: {fraction:
-    magnitude}. `nonzeros` lists the nonzeros with the highest scores.
+    magnitude}. `nonzeros` lists the nonzeros with the highest scores. `deviance` is the mean
+    deviance for the loss of the model, or None if the loss is not defined for one of the values.
 
     >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3, noise=0.1)
     >>> r = t.cpd(3, 10)
@@ -74,6 +77,7 @@ class Residuals:
     largest: float
     quantiles: Dict[float, float]
     nonzeros: List[Residual]
+    deviance: Optional[float] = None
 
 
 def residuals(run: Union[Result, PathLike], store: Union[None, Tensor, PathLike] = None, *, top: int = 20,
@@ -87,7 +91,8 @@ def residuals(run: Union[Result, PathLike], store: Union[None, Tensor, PathLike]
     store    a Tensor or the path of a store; None: the store of the run
     top      number of nonzeros to list
     by       score, largest first: "absolute" (|residual|), "relative" (|residual / value|), "above"
-             (only values above the model) or "below" (only values below the model)
+             (only values above the model), "below" (only values below the model) or "deviance"
+             (for the loss of the run)
 
     >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3, noise=0.1)
     >>> r = t.cpd(3, 10)
@@ -111,11 +116,11 @@ def residuals(run: Union[Result, PathLike], store: Union[None, Tensor, PathLike]
     known.quantiles, known.quantile_count = (ctypes.c_double * len(quantiles))(*quantiles), len(quantiles)
     task.watch(known, progress)
     report = options(c.ResidualsReport)
-    found: List[Tuple[Tuple[int, ...], float, float]] = []
+    found: List[Tuple[Tuple[int, ...], float, float, Optional[float]]] = []
 
     def on_nonzero(_: Any, given: Any) -> int:
         at = given.contents
-        found.append((tuple(at.index[:len(tensor.shape)]), at.value, at.model))
+        found.append((tuple(at.index[:len(tensor.shape)]), at.value, at.model, none_if_nan(at.deviance)))
         return 0
 
     with contextlib.ExitStack() as end:
@@ -123,10 +128,10 @@ def residuals(run: Union[Result, PathLike], store: Union[None, Tensor, PathLike]
         model = (run if isinstance(run, Result) else tensor.load(run))._model()
         end.callback(LIB.sluice_model_destroy, model)
         task.call("sluice_residuals", tensor._open(), model, byref(known), c.ON_RESIDUAL(on_nonzero), byref(report))
-        nonzeros = [Residual(index, tuple(tensor.label(mode, i) for mode, i in enumerate(index)), value, of_model)
-                    for index, value, of_model in found]
+        nonzeros = [Residual(index, tuple(tensor.label(mode, i) for mode, i in enumerate(index)), *numbers)
+                    for index, *numbers in found]
     return Residuals(report.nnz, report.norm, report.values_norm, report.rmse, report.mae, report.mean, report.largest,
-                     dict(zip(quantiles, report.quantiles)), nonzeros)
+                     dict(zip(quantiles, report.quantiles)), nonzeros, none_if_nan(report.deviance))
 
 
 @dataclass(frozen=True)

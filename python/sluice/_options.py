@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 from dataclasses import dataclass
 from typing import Any, Dict, Optional, Sequence, Union
@@ -43,6 +44,11 @@ IOS = {"auto": 0, "uring": 1, "pread": 2, "mmap": 3}
 CHOICES = {"copies": {"auto": 0, "never": 1, "always": 2}, "layouts": {"auto": 0, "blco": 1, "sorted": 2},
            "passes": {"auto": 0, "plain": 1, "fused": 2}, "pin": {"auto": 0, "never": 1, "always": 2},
            "schedule": {"auto": 0, "largest": 1, "file": 2}}
+
+
+def none_if_nan(number: float) -> Optional[float]:
+    return None if math.isnan(number) else number
+
 
 
 def plain(array: Any, what: str) -> np.ndarray:

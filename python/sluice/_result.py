@@ -16,7 +16,7 @@ from ._errors import UsageError
 from ._interop import arrow_tables, model_of, package, pandas_table, store_path, tidy, write_parquet
 from ._library import LIB, Progress, Run, call, options, pointer, size
 from ._numpy import np
-from ._options import FORMATS, MODELS, ORDERS, choose, index_base as first_index, null_words, plain
+from ._options import FORMATS, LOSSES, MODELS, ORDERS, choose, index_base as first_index, none_if_nan, null_words, plain
 from ._stored import Stored
 from ._views import plot_result, result_html
 
@@ -26,7 +26,8 @@ STOPS = ("tol", "iterations", "time", "stopped", "holdout")
 @dataclass(frozen=True)
 class Holdout:
     """
-    Held-out nonzeros: number, RMSE and MAE of the model on them, and norm of their values.
+    Held-out nonzeros: number, RMSE and MAE of the model on them, norm of their values, and mean
+    deviance for the loss of the model.
 
     >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
     >>> held = t.cpd(3, 10, holdout=0.1).holdout
@@ -38,6 +39,7 @@ class Holdout:
     rmse: float
     mae: float
     norm: float
+    deviance: Optional[float] = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class Prediction:
     If the nonzeros have values, `rmse` and `mae` are the errors of the model, `largest` is the
     largest residual, and `norm` is the norm of the values; otherwise these are None. `unknown` is
     the number of rows of a table with a name that the model does not have; the errors exclude them.
+    `deviance` is the mean deviance for the loss of the model, or None if the loss is not defined
+    for one of the values.
 
     >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
     >>> t.export("demo.tns")
@@ -81,6 +85,7 @@ class Prediction:
     largest: Optional[float]
     norm: Optional[float]
     unknown: int = 0
+    deviance: Optional[float] = None
 
 
 @dataclass(frozen=True)
@@ -181,6 +186,7 @@ class Result:
     resume             (iteration, mode) at which the same call resumes, or None; the first iteration
                        is 1, the first mode is 0
     seconds            run time, including that of earlier runs that were resumed
+    loss               the loss that the model minimizes, such as "ls"
     holdout            held-out nonzeros: count, rmse, mae and norm, or None
     device_nnz         number of nonzeros that GPUs multiplied in all passes; 0: only the CPU
                        computed
@@ -216,7 +222,9 @@ class Result:
         self.bytes_read: int = report.bytes_read
         self.norm: float = report.norm
         self.holdout: Optional[Holdout] = Holdout(report.heldout, report.heldout_rmse, report.heldout_mae,
-                                                  report.heldout_norm) if report.heldout > 0 else None
+                                                  report.heldout_norm, report.heldout_deviance) if report.heldout > 0 else None
+        self.loss: str = list(LOSSES)[report.loss]
+        self._huber: float = report.huber
         modes: List[Any] = [n for n in range(report.order) if report.bias_modes >> n & 1]
         self.biases: List[Any] = modes + ["mean"] * (report.biases - len(modes))
         self.objective: Optional[float] = report.objective if report.objective != 0 else None
@@ -280,7 +288,7 @@ class Result:
         self.bytes_read = record.get("counters", {}).get("bytes_read", self.bytes_read)
         held, tensor = record.get("holdout"), record.get("tensor", {})
         if held is not None:
-            self.holdout = Holdout(held["count"], held["rmse"], held["mae"], held["norm"])
+            self.holdout = Holdout(held["count"], held["rmse"], held["mae"], held["norm"], held.get("deviance"))
         if self.store is None and "path" in tensor:
             self.store = os.path.join(_recorded_path(tensor, "directory"), _recorded_path(tensor, "path"))
 
@@ -343,11 +351,14 @@ class Result:
 
     def _model(self) -> Any:
         """Creates a model of the library with these weights and factors; the caller destroys it."""
-        return create_model(self.weights, self.factors)
+        model = create_model(self.weights, self.factors)
+        call("sluice_model_set_loss", model, ctypes.c_int(LOSSES[self.loss]), ctypes.c_double(self._huber or 1.0))
+        return model
 
     def predict(self, coords: Union[Any, Sequence[Any]], *, threads: int = 0) -> np.ndarray:
         """
-        Computes the model's values at coordinates.
+        Computes the model's values at coordinates: expected values, for the loss "bernoulli" the
+        probability of 1.
 
         `coords` is an array with one row per mode, or a list with one array per mode; indices start
         at 0. A Tensor, or the path of a store, means all its nonzeros, in the order in which
@@ -440,7 +451,8 @@ class Result:
             LIB.sluice_model_destroy(model)
         compared = report.has_values and report.rows > report.unknown
         errors = (report.rmse, report.mae, report.largest, report.values_norm) if compared else (None,) * 4
-        return Prediction(report.rows, report.index_base, *errors, report.unknown)
+        return Prediction(report.rows, report.index_base, *errors, report.unknown,
+                          none_if_nan(report.deviance) if compared else None)
 
     def top(self, component: int, rows: int = 10, *, modes: Optional[Sequence[int]] = None, by: str = "absolute",
             store: Any = None, memory: Any = None) -> List[List[Row]]:

@@ -253,7 +253,8 @@ class ModelInfo(Structure):
                 ("resume_iteration", U32), ("resume_mode", U32), ("resumes", U64), ("checkpoints", U64), ("seconds", F64),
                 ("mttkrp_seconds", F64), ("solve_seconds", F64), ("fit_seconds", F64), ("checkpoint_seconds", F64),
                 ("bytes_read", U64), ("heldout", U64), ("heldout_rmse", F64), ("heldout_mae", F64), ("heldout_norm", F64),
-                ("device_nnz", U64), ("biases", U32), ("bias_modes", U32), ("objective", F64), ("violation", F64)]
+                ("device_nnz", U64), ("biases", U32), ("bias_modes", U32), ("objective", F64), ("violation", F64),
+                ("heldout_deviance", F64), ("huber", F64), ("loss", U64)]
 
 
 class PredictOptions(Structure):
@@ -269,7 +270,7 @@ class PredictTextOptions(Structure):
 class SweepRun(Structure):
     _fields_ = [("struct_bytes", U64), ("rank", U32), ("iterations", U32), ("seed", U64), ("fit", F64),
                 ("seconds", F64), ("heldout_rmse", F64), ("match", F64), ("stop_reason", ENUM), ("kept", U32),
-                ("folder", c_char * 48)]
+                ("folder", c_char * 48), ("heldout_deviance", F64)]
 
 
 class SweepRank(Structure):
@@ -312,7 +313,8 @@ class ReportOptions(Structure):
 
 class PredictReport(Structure):
     _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("index_base", U32), ("rows", U64), ("has_values", U64),
-                ("rmse", F64), ("mae", F64), ("largest", F64), ("values_norm", F64), ("unknown", U64)]
+                ("rmse", F64), ("mae", F64), ("largest", F64), ("values_norm", F64), ("unknown", U64),
+                ("deviance", F64)]
 
 
 class ResidualsOptions(Structure):
@@ -321,7 +323,8 @@ class ResidualsOptions(Structure):
 
 
 class Residual(Structure):
-    _fields_ = [("place", U64), ("value", F64), ("model", F64), ("index", U64 * MAX_ORDER)]
+    _fields_ = [("place", U64), ("value", F64), ("model", F64), ("index", U64 * MAX_ORDER),
+                ("deviance", F64)]
 
 
 ON_RESIDUAL = CFUNCTYPE(c_int, c_void_p, POINTER(Residual))
@@ -346,7 +349,7 @@ ON_COMPARED = CFUNCTYPE(c_int, c_void_p, POINTER(ComparedRun))
 class ResidualsReport(Structure):
     _fields_ = [("struct_bytes", U64), ("nnz", U64), ("norm", F64), ("values_norm", F64), ("rmse", F64), ("mae", F64),
                 ("mean", F64), ("largest", F64), ("quantiles", F64 * MAX_QUANTILES), ("bytes_read", U64), ("passes", U32),
-                ("listed", U32)]
+                ("listed", U32), ("deviance", F64)]
 
 
 def _c_name(kind: Any) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import math
 import os
 from ctypes import byref
 from dataclasses import dataclass, fields
@@ -15,19 +14,17 @@ from ._arguments import path_bytes, path_text
 from ._errors import InputError, UsageError
 from ._interop import package
 from ._library import LIB, Run, call, options
+from ._options import none_if_nan
 from ._result import STOPS, Result, load_result, report_options
 from ._views import plot_sweep, sweep_html
-
-
-def _none_if_nan(number: float) -> Optional[float]:
-    return None if math.isnan(number) else number
 
 
 @dataclass(frozen=True)
 class SweepRun:
     """
     A completed run. `match` is the factor match score of this run and the best run of its rank. If
-    `kept` is True, the factors are in `folder`, a subfolder of the sweep's folder.
+    `kept` is True, the factors are in `folder`, a subfolder of the sweep's folder. `rmse` and
+    `deviance` are those of the held-out nonzeros, None without these.
 
     >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
     >>> run = t.sweep([2, 3], iters=3).runs[0]
@@ -45,11 +42,13 @@ class SweepRun:
     match: Optional[float]
     kept: bool
     folder: str
+    deviance: Optional[float] = None
 
     @classmethod
     def _of(cls, given: Any) -> "SweepRun":
         return cls(given.rank, given.seed, given.fit, given.iterations, STOPS[given.stop_reason], given.seconds,
-                   _none_if_nan(given.heldout_rmse), _none_if_nan(given.match), bool(given.kept), given.folder.decode())
+                   none_if_nan(given.heldout_rmse), none_if_nan(given.match), bool(given.kept), given.folder.decode(),
+                   none_if_nan(given.heldout_deviance))
 
 
 @dataclass(frozen=True)
@@ -152,8 +151,8 @@ def _read_sweep(sweep: Any, folder: Optional[str], load: Callable[[str], Result]
     for number in range(LIB.sluice_sweep_rank_count(sweep)):
         rank = options(c.SweepRank)
         call("sluice_sweep_get_rank", sweep, ctypes.c_uint32(number), byref(rank))
-        ranks.append(SweepRank(rank.rank, rank.runs, rank.best_seed, rank.best_fit, _none_if_nan(rank.agreement),
-                               _none_if_nan(rank.consistency), rank.note.decode(), rank.reached))
+        ranks.append(SweepRank(rank.rank, rank.runs, rank.best_seed, rank.best_fit, none_if_nan(rank.agreement),
+                               none_if_nan(rank.consistency), rank.note.decode(), rank.reached))
     suggestion = options(c.SweepSuggestion)
     call("sluice_sweep_suggest", sweep, byref(suggestion))
     return Sweep(ranks, runs, suggestion.rank or None, suggestion.why.decode(), load(suggestion.folder.decode()),
@@ -189,7 +188,7 @@ def _load_sweep(folder: str) -> Sweep:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             record = json.load(file)
         runs = [SweepRun(run["rank"], run["seed"], run["fit"], run["iterations"], run["reason"], run["seconds"], run["heldout_rmse"],
-                         run["match_with_best"], run["factors_kept"], run["folder"]) for run in record["runs"]]
+                         run["match_with_best"], run["factors_kept"], run["folder"], run.get("heldout_deviance")) for run in record["runs"]]
         ranks = [SweepRank(rank["rank"], rank["runs"], rank["best_seed"], rank["fit"], rank["agreement"], rank["core_consistency"],
                            rank["core_consistency_note"] or "", rank["reached"]) for rank in record["ranks"]]
         suggestion = record["suggestion"]

@@ -37,6 +37,7 @@ struct sweep_summary {
      * if neither is known */
     size_t chosen;
     bool heldout;
+    bool by_heldout; /* see slc_sweep_record_by_heldout */
     struct rank_summary ranks[SLC_SWEEP_RANKS_MAX];
     uint32_t labels[SLC_SWEEP_RANKS_MAX];
     double line[SLC_SWEEP_RANKS_MAX];
@@ -80,6 +81,7 @@ static void collect(struct sweep_summary *summary)
         rank->lowest = fmin(rank->lowest, run->fit);
         summary->heldout = summary->heldout || isfinite(run->heldout_rmse);
     }
+    summary->by_heldout = slc_sweep_record_by_heldout(record);
     summary->chosen = summary->count;
     if (summary->count > 0) {
         slc_sweep_suggest(record, &summary->suggestion);
@@ -176,13 +178,23 @@ static void which(struct slc_html *html, const struct sweep_summary *summary)
     slc_html_put(
         html, "<ul><li><strong>Fit</strong> is the part of the tensor that the model explains, at "
               "most 1. It always rises with the rank; look for the rank after which it hardly "
-              "rises.</li>\n<li><strong>Core consistency</strong> (CORCONDIA) is "
-              "100&nbsp;% if components do not interact. ");
-    slc_html_print(html, "%.0f&nbsp;%%", SLC_SWEEP_CONSISTENCY_GOOD);
+              "rises.</li>\n");
+    if (summary->by_heldout) {
+        slc_html_put(html, "<li><strong>Held-out deviance</strong> is the mean deviance of the "
+                           "nonzeros that were held out: twice their loss minus the loss of an "
+                           "exact model. Lower is better; it rises again if components fit "
+                           "noise.</li>\n");
+    } else {
+        slc_html_print(html,
+                       "<li><strong>Core consistency</strong> (CORCONDIA) is 100&nbsp;%% if "
+                       "components do not interact. %.0f&nbsp;%% or more supports the rank; much "
+                       "less, or a negative value, means that there are more components than the "
+                       "tensor has.</li>\n",
+                       SLC_SWEEP_CONSISTENCY_GOOD);
+    }
     slc_html_put(
         html,
-        " or more supports the rank; much less, or a negative value, means that "
-        "there are more components than the tensor has.</li>\n<li><strong>Agreement</strong> "
+        "<li><strong>Agreement</strong> "
         "is the similarity of the other runs that reached the fit of the best run of the rank "
         "to this run (factor match score), from 0 to 1. Below ");
     slc_html_print(html, "%.1f", SLC_SWEEP_AGREEMENT_GOOD);
@@ -194,22 +206,23 @@ static void which(struct slc_html *html, const struct sweep_summary *summary)
 }
 
 /* Measures for which there are plots. */
-enum measure { FIT, CONSISTENCY, AGREEMENT, ERROR };
+enum measure { FIT, CONSISTENCY, AGREEMENT, ERROR, DEVIANCE, MEASURES };
 
 /* Returns the measure of a run. The agreement of the best run is unknown, because it would be the
  * agreement with itself. */
 static double
 of_run(enum measure measure, const struct rank_summary *rank, const struct slc_sweep_run *run)
 {
-    return measure == FIT      ? run->fit
-           : measure == ERROR  ? run->heldout_rmse
-           : run != rank->best ? run->match
-                               : (double)NAN;
+    return measure == FIT        ? run->fit
+           : measure == ERROR    ? run->heldout_rmse
+           : measure == DEVIANCE ? run->heldout_deviance
+           : run != rank->best   ? run->match
+                                 : (double)NAN;
 }
 
 static double of_rank(enum measure measure, const struct rank_summary *rank)
 {
-    if (measure == FIT || measure == ERROR) {
+    if (measure != CONSISTENCY && measure != AGREEMENT) {
         return of_run(measure, rank, rank->best);
     }
     return rank->compared == NULL   ? (double)NAN
@@ -240,6 +253,14 @@ static size_t collect_dots(struct sweep_summary *summary, enum measure measure)
     return used;
 }
 
+static bool is_shown(const struct sweep_summary *summary, enum measure measure)
+{
+    return measure == CONSISTENCY ? !summary->by_heldout
+           : measure == ERROR     ? summary->heldout
+           : measure == DEVIANCE  ? summary->heldout && summary->by_heldout
+                                  : true;
+}
+
 static void plots(struct slc_html *html, struct sweep_summary *summary)
 {
     static const struct {
@@ -251,7 +272,9 @@ static void plots(struct slc_html *html, struct sweep_summary *summary)
                  [AGREEMENT] = {"Agreement with the best run (factor match score)", "score", 0, 1,
                                 SLC_SWEEP_AGREEMENT_GOOD},
                  [ERROR] = {"Error on held-out nonzeros (lower is better)",
-                            "root mean square error", 0, 0, (double)NAN}};
+                            "root mean square error", 0, 0, (double)NAN},
+                 [DEVIANCE] = {"Deviance of held-out nonzeros (lower is better)", "mean deviance",
+                               0, 0, (double)NAN}};
 
     slc_page_section(html, "plots", "By rank");
     slc_html_put(html,
@@ -260,7 +283,10 @@ static void plots(struct slc_html *html, struct sweep_summary *summary)
                  "rank (or the rank with the best fit, if no rank is suggested), and broken lines "
                  "are the thresholds of the suggestion.</p>\n"
                  "<div class=\"two\">");
-    for (enum measure m = FIT; m <= (summary->heldout ? ERROR : AGREEMENT); m++) {
+    for (enum measure m = FIT; m < MEASURES; m++) {
+        if (!is_shown(summary, m)) {
+            continue;
+        }
         struct slc_html_steps plot = {.title = plots[m].title,
                                       .x_name = "rank",
                                       .y_name = plots[m].y_name,
@@ -296,13 +322,18 @@ static void rank_row(struct slc_html *html, const struct sweep_summary *summary,
     slc_html_print(html, "<td class=\"n\">%u</td>", rank->runs);
     slc_page_number_cell(html, "%.6f", rank->best->fit);
     slc_page_number_cell(html, "%.1e", rank->best->fit - rank->lowest);
-    consistency_cell(html, known != NULL ? known->consistency : (double)NAN);
+    if (is_shown(summary, CONSISTENCY)) {
+        consistency_cell(html, known != NULL ? known->consistency : (double)NAN);
+    }
     slc_page_number_cell(html, "%.3f", known != NULL ? known->agreement : (double)NAN);
     slc_page_number_cell(html, "%.0f",
                          known != NULL && known->reached > 0 ? known->reached : (double)NAN);
     slc_page_number_cell(html, "%.3g", rank->best->condition);
     if (summary->heldout) {
         slc_page_number_cell(html, "%.4g", rank->best->heldout_rmse);
+    }
+    if (is_shown(summary, DEVIANCE)) {
+        slc_page_number_cell(html, "%.4g", rank->best->heldout_deviance);
     }
     slc_html_print(html, "<td class=\"n\">%" PRIu64 "</td><td>%s</td></tr>\n", rank->best->seed,
                    i != summary->chosen           ? ""
@@ -319,12 +350,17 @@ static void ranks(struct slc_html *html, const struct sweep_summary *summary)
     slc_page_header_cell(html, "Runs", true);
     slc_page_header_cell(html, "Best fit", true);
     slc_page_header_cell(html, "Spread", true);
-    slc_page_header_cell(html, "Core consistency", true);
+    if (is_shown(summary, CONSISTENCY)) {
+        slc_page_header_cell(html, "Core consistency", true);
+    }
     slc_page_header_cell(html, "Agreement", true);
     slc_page_header_cell(html, "Runs with this fit", true);
     slc_page_header_cell(html, "Condition", true);
     if (summary->heldout) {
         slc_page_header_cell(html, "Held-out RMSE", true);
+    }
+    if (is_shown(summary, DEVIANCE)) {
+        slc_page_header_cell(html, "Held-out deviance", true);
     }
     slc_page_header_cell(html, "Best seed", true);
     slc_page_header_cell(html, "Result", false);
@@ -360,6 +396,9 @@ static void run_row(struct slc_html *html, const struct sweep_summary *summary, 
     if (summary->heldout) {
         slc_page_number_cell(html, "%.4g", run->heldout_rmse);
     }
+    if (is_shown(summary, DEVIANCE)) {
+        slc_page_number_cell(html, "%.4g", run->heldout_deviance);
+    }
     slc_html_print(html, "<td class=\"n\">%u</td><td>", run->iterations);
     slc_html_text(html, slc_page_reason(run->reason));
     slc_html_print(html, "</td><td class=\"n\">%s</td><td><code>%s</code></td><td>%s</td></tr>\n",
@@ -384,6 +423,9 @@ static void runs(struct slc_html *html, const struct sweep_summary *summary)
     slc_page_header_cell(html, "Match with the best", true);
     if (summary->heldout) {
         slc_page_header_cell(html, "Held-out RMSE", true);
+    }
+    if (is_shown(summary, DEVIANCE)) {
+        slc_page_header_cell(html, "Held-out deviance", true);
     }
     slc_page_header_cell(html, "Iterations", true);
     slc_page_header_cell(html, "Stopped by", false);

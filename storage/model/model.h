@@ -6,6 +6,7 @@
 
 #include "base/error/error.h"
 #include "base/error/stop.h"
+#include "base/loss.h"
 #include "base/matrix.h"
 #include "base/memory/limits.h"
 #include "storage/file/held_folder.h"
@@ -34,7 +35,9 @@ struct slc_model_view {
     const struct slc_matrix *factors[SLC_MAX_ORDER]; /* dims[n] x rank; NULL if in `files` */
     /* Factors that are not in memory; not for SLC_MODEL_NPY. */
     struct slc_npy_rows *files[SLC_MAX_ORDER];
-    const double *lambda;                   /* `rank` weights */
+    const double *lambda; /* `rank` weights */
+    enum slc_loss loss; /* loss that the model minimizes, which defines the meaning of its values */
+    double huber;       /* delta of Huber's loss */
     struct slc_names *names[SLC_MAX_ORDER]; /* names of indices, written to CSV; NULL if none */
     bool raw_names; /* names that spreadsheets run as formulas get no apostrophe in CSV */
     struct slc_model_work *work; /* callbacks of text formats and MATLAB; may be NULL */

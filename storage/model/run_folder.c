@@ -25,6 +25,21 @@ char *slc_run_folder_factor(const char *folder, unsigned mode)
     return slc_path_join(folder, name);
 }
 
+struct slc_model_view slc_run_folder_view(const struct slc_run_folder *run,
+                                          const struct slc_matrix *factors)
+{
+    struct slc_model_view view = {.order = run->order,
+                                  .rank = run->rank,
+                                  .lambda = run->lambda,
+                                  .loss = run->record.loss,
+                                  .huber = run->record.huber};
+
+    for (unsigned n = 0; n < run->order; n++) {
+        view.factors[n] = &factors[n];
+    }
+    return view;
+}
+
 void slc_run_folder_of_model(const struct slc_model_view *model, struct slc_run_folder *run)
 {
     memset(run, 0, sizeof *run);
@@ -135,7 +150,12 @@ static void parse_outcome(const json_t *root, struct slc_run_record *record)
     const json_t *fit = json_object_get(root, "fit");
     const json_t *iterations = json_object_get(root, "iterations_done");
     const char *reason = json_string_value(json_object_get(root, "reason"));
+    const char *loss = json_string_value(json_object_get(root, "loss"));
+    const double huber = json_number_value(json_object_get(root, "huber"));
 
+    record->loss = SLC_LOSS_LS;
+    (void)(loss != NULL && slc_loss_parse(loss, &record->loss));
+    record->huber = huber > 0.0 ? huber : 1.0;
     record->fit = json_is_number(fit) ? json_number_value(fit) : (double)NAN;
     if (json_is_integer(iterations) && json_integer_value(iterations) >= 0 &&
         json_integer_value(iterations) <= UINT32_MAX) {

@@ -31,6 +31,8 @@ struct slc_run_record {
     double fit;           /* NaN if not recorded */
     uint32_t iterations;  /* number of completed iterations; 0 if not recorded */
     char reason[16];      /* why the run ended, such as "tol"; "" if not recorded */
+    enum slc_loss loss;   /* least squares if not recorded */
+    double huber;         /* delta of Huber's loss; 1 if not recorded */
     /* Number of components that are biases; they come last. bias_of: for each of them, in order,
      * the mode of the bias (from 1), or 0 for the mean. */
     unsigned biases;
@@ -76,6 +78,11 @@ void slc_run_folder_close(struct slc_run_folder *run);
  * SLC_ERR_IO, SLC_ERR_MEMORY. */
 enum slc_status
 slc_run_folder_find(const char *path, bool *found, struct slc_error *err) SLC_NODISCARD;
+
+/* Returns the model of a run with these factors, which may be read later. Ownership: `run` and
+ * `factors` must exist as long as the view. */
+struct slc_model_view slc_run_folder_view(const struct slc_run_folder *run,
+                                          const struct slc_matrix *factors);
 
 /* Sets shape and weights from a model in memory. */
 void slc_run_folder_of_model(const struct slc_model_view *model, struct slc_run_folder *run);

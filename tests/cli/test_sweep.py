@@ -3,6 +3,7 @@
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -35,6 +36,40 @@ def files_of(folder):
         one.pop("seconds")
     found["record"] = [record[key] for key in ("complete", "suggestion", "ranks", "runs")]
     return found
+
+
+def by_heldout(folder):
+    """Completion and counts: the suggested rank is the smallest whose held-out deviance is near the
+    lowest; without a hold-out, and without agreement, no rank is suggested."""
+    draw, store, out = random.Random(4), os.path.join(folder, "r.slc"), os.path.join(folder, "s")
+    factors = [[[draw.gauss(0, 1) for _ in range(2)] for _ in range(size)] for size in (40, 30, 6)]
+    cells = draw.sample([(i, j, k) for i in range(40) for j in range(30) for k in range(6)], 4000)
+    rows = [(*(n + 1 for n in at), sum(factors[0][at[0]][r] * factors[1][at[1]][r] * factors[2][at[2]][r] for r in (0, 1))
+             + draw.gauss(0, 0.3)) for at in cells]
+    sluice("convert", "-", store, "-q", "--dims", "40x30x6", input="".join("%d %d %d %.6f\n" % row for row in rows))
+    base = ("cpd", store, "--rank", "1,2,3,4", "--runs", 2, "--observed", "--biases", "none", "-i", 40, "--deterministic")
+    said, _ = sluice(*base, "--holdout", "10%", "-o", out)
+    record = load_json(os.path.join(out, "sweep.json"))
+    best = {}
+    for one in record["runs"]:
+        if one["rank"] not in best or one["fit"] > best[one["rank"]]["fit"]:
+            best[one["rank"]] = one
+    lowest = min(one["heldout_deviance"] for one in best.values())
+    want = min(rank for rank, one in best.items() if one["heldout_deviance"] <= 1.01 * lowest)
+    check(record["suggestion"]["rank"] == want == 2, (record["suggestion"], best))
+    check("held-out deviance" in said and "Suggested rank: 2, the smallest rank whose mean deviance" in said, said)
+    check(all(rank["core_consistency"] is None and "least squares over all cells" in rank["core_consistency_note"]
+              for rank in record["ranks"]), record["ranks"])
+    for one in record["runs"]:
+        check(abs(one["heldout_deviance"] - one["heldout_rmse"] ** 2) <= 1e-9 * one["heldout_deviance"], one)
+    sluice("report", out, "-o", os.path.join(folder, "s.html"), "-q")
+    with open(os.path.join(folder, "s.html"), encoding="utf-8") as file:
+        page = file.read()
+    check("Deviance of held-out nonzeros" in page and "Core consistency" not in page, "other plots")
+    again, _ = sluice(*base, "--holdout", "10%", "-o", out)
+    check("Suggested rank: 2," in again, "a complete sweep suggests another rank")
+    said, _ = sluice("cpd", store, "--rank", "1,2", "--runs", 2, "--observed", "-i", 2, "-o", out + "2")
+    check("Suggested rank: none; no nonzeros were held out" in said, said)
 
 
 def all_is_there(folder):
@@ -224,6 +259,7 @@ def locked(folder):
 if __name__ == "__main__":
     run([("all runs exist, and their reports", all_is_there),
          ("named after the store, and quiet", named_and_quiet),
+         ("other losses suggest a rank by held-out nonzeros", by_heldout),
          ("a sweep that cannot begin", nothing_to_sweep),
          ("a sweep resumes and grows", goes_on),
          ("errors", refused),

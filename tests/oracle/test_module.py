@@ -401,7 +401,7 @@ def holdout(folder):
         want = json.load(file)["holdout"]
     seen = []
     result = tensor.cpd(3, 6, tol=0, deterministic=True, holdout=0.1, callback=seen.append)
-    check(result.holdout == sluice.Holdout(want["count"], want["rmse"], want["mae"], want["norm"]), result.holdout)
+    check(result.holdout == sluice.Holdout(want["count"], want["rmse"], want["mae"], want["norm"], want["deviance"]), result.holdout)
     check(len(seen) == 6 and np.isclose(seen[-1].rmse, want["rmse"]) and np.isclose(seen[-1].mae, want["mae"]), seen)
     check(seen[0].rmse != seen[-1].rmse, "the error does not change")
     plain = []

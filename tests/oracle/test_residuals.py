@@ -17,13 +17,22 @@ from tap import check, run, sluice, unpacked  # noqa: E402
 FRACTIONS = (0.5, 0.9, 0.99, 0.999)
 
 
-def expected(coords, values, folder):
-    """Returns (model, residual) at the coordinates, by NumPy."""
+def deviances(loss, x, m):
+    """Returns the deviances of values `x` by NumPy, for model values `m` (log-odds for bernoulli)."""
+    if loss == "poisson":
+        return 2 * (m - x + np.where(x > 0, x * np.log(np.where(x > 0, x, 1) / m), 0))
+    if loss == "bernoulli":
+        return 2 * np.logaddexp(0, np.where(x == 1, -m, m))
+    return (x - m) ** 2
+
+
+def expected(coords, values, folder, mean=lambda m: m):
+    """Returns (expected value, residual) at the coordinates, by NumPy."""
     factors = [np.load(os.path.join(folder, f"mode-{n + 1}.npy")) for n in range(len(coords))]
     product = np.load(os.path.join(folder, "lambda.npy")).reshape(1, -1)
     for factor, index in zip(factors, coords):
         product = product * factor[index]
-    model = product.sum(axis=1)
+    model = mean(product.sum(axis=1))
     return model, values - model
 
 
@@ -89,6 +98,44 @@ def real(folder):
         check({**other, "passes": 0, "bytes_read": 0} == {**report, "passes": 0, "bytes_read": 0}, (options, other))
 
 
+def losses(folder):
+    """For other losses, models are expected values, and nonzeros have deviances, in residuals and in
+    predict."""
+    rng = np.random.default_rng(5)
+    coords = np.array(np.unravel_index(np.sort(rng.choice(20 * 12 * 9, 1500, replace=False)), (20, 12, 9)))
+    for loss, values, words, mean in (
+            ("poisson", rng.poisson(3, 1500) + 1.0, (), lambda m: m),
+            ("bernoulli", rng.integers(0, 2, 1500).astype(float), ("--observed",), lambda m: 1 / (1 + np.exp(-m)))):
+        path, store, out = (os.path.join(folder, loss + end) for end in (".tns", ".slc", ".r"))
+        np.savetxt(path, np.column_stack([*(coords + 1), values]), "%d")
+        sluice("convert", path, store, "-q", "--keep-zeros")
+        sluice("cpd", store, "-r", 2, "-i", 4, "--loss", loss, *words, "-o", out, "-q")
+        m = expected(coords, values, out)[0]
+        model, residual = expected(coords, values, out, mean)
+        want = deviances(loss, values, m)
+        report = json.loads(sluice("residuals", out, "--json", "--by", "deviance", "--top", 30)[0])
+        check(report["loss"] == loss and report["by"] == "deviance", report)
+        for name, number in (("deviance", want.mean()), ("rmse", np.sqrt((residual ** 2).mean()))):
+            check(abs(report[name] - number) <= 1e-11 * number, (loss, name, report[name], number))
+        got = [n["deviance"] for n in report["nonzeros"]]
+        check(np.allclose(got, np.sort(want)[::-1][:30], rtol=1e-11), (loss, got))
+        place = {tuple(at + 1): i for i, at in enumerate(coords.T)}
+        for n in report["nonzeros"]:
+            at = place[tuple(n["index"])]
+            check(abs(n["model"] - model[at]) <= 1e-12 and abs(n["deviance"] - want[at]) <= 1e-11 * want[at], (loss, n))
+        text = sluice("residuals", out, "--by", "deviance", "--top", 3)[0]
+        check(f"on average, for the loss {loss}" in text and len(text.splitlines()[-1].split()) == 7, text)
+        rows = np.loadtxt(io.StringIO(sluice("predict", out, path, "-q", "-o", "-")[0]))
+        check(np.abs(rows[:, 4] - model).max() <= 1e-12 and np.abs(rows[:, 5] - residual).max() <= 1e-12, loss)
+        found = json.loads(sluice("predict", out, path, "--json", "-o", os.path.join(folder, loss + ".out"))[0])
+        check(abs(found["deviance"] - want.mean()) <= 1e-11 * want.mean(), (loss, found))
+        # A value for which the loss is not defined has no deviance.
+        odd = os.path.join(folder, loss + "-odd.tns")
+        with open(odd, "w", encoding="ascii") as file:
+            file.write("1 1 1 0.5\n2 2 2 1\n")
+        check(json.loads(sluice("predict", out, odd, "--json", "--index-base", 1, "-o", os.path.join(folder, loss + ".odd"))[0])["deviance"] is None, loss)
+
+
 def generated(folder):
     """Residuals agree for a rank above 64, a mode of size 1, four modes, and equal residuals."""
     path, store, out = (os.path.join(folder, name) for name in ("t.tns", "t.slc", "r"))
@@ -132,4 +179,5 @@ run([
     ("a real tensor, relabelled; threads, I/O and budget", real),
     ("a high rank, a mode of size 1, ties", generated),
     ("a transform, names", transformed),
+    ("other losses", losses),
 ])

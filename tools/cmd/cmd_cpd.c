@@ -365,6 +365,7 @@ static enum slc_status record_sweep_run(struct cpd *cpd, struct slc_error *err)
     record->iterations = cpd->result.iterations;
     if (cpd->result.heldout > 0) {
         record->heldout_rmse = cpd->result.heldout_rmse;
+        record->heldout_deviance = cpd->result.heldout_deviance;
     }
     record->condition = slc_run_condition(&cpd->result);
     record->seconds = cpd->checkpoint.seconds_before + slc_seconds_since(cpd->start_ns);

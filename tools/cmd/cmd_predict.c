@@ -306,12 +306,7 @@ read_model(struct prediction *prediction, const char *folder, struct slc_error *
     struct slc_run_folder *run = &prediction->run;
 
     SLC_TRY(slc_run_folder_read(slc_files_system(), folder, run, err));
-    prediction->model.order = run->order;
-    prediction->model.rank = run->rank;
-    prediction->model.lambda = run->lambda;
-    for (unsigned n = 0; n < run->order; n++) {
-        prediction->model.factors[n] = &prediction->factors[n];
-    }
+    prediction->model = slc_run_folder_view(run, prediction->factors);
     if (run->recorded && *run->record.dialect != '\0') {
         prediction->options.store_dialect = run->record.dialect;
         prediction->options.store_base = run->record.index_base;
@@ -350,6 +345,7 @@ print_json(const struct prediction *prediction, const char *folder, struct slc_e
     }
     slc_json_set(object, "rmse", compared ? real(report->rmse) : json_null());
     slc_json_set(object, "mae", compared ? real(report->mae) : json_null());
+    slc_json_set(object, "deviance", compared ? real(report->deviance) : json_null());
     slc_json_set(object, "largest_error", compared ? real(report->largest) : json_null());
     slc_json_set(object, "values_norm", compared ? real(report->values_norm) : json_null());
     return json_out_print(object, err);
@@ -377,6 +373,12 @@ static void print_summary(const struct prediction *prediction)
                        "%.6g",
                        format_count(&a, report->rows), report->rows == 1 ? "entry" : "entries",
                        report->rmse, report->mae, report->largest, report->values_norm);
+        if (prediction->model.loss != SLC_LOSS_LS && !isnan(report->deviance)) {
+            const size_t used = strlen(text);
+
+            (void)snprintf(text + used, sizeof text - used, ", mean %s deviance %.6g",
+                           slc_loss_name(prediction->model.loss), report->deviance);
+        }
     } else {
         (void)snprintf(text, sizeof text, "%s %s, without values to compare with",
                        format_count(&a, report->rows), report->rows == 1 ? "entry" : "entries");

@@ -19,6 +19,7 @@
 #include "tools/session/session.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +36,8 @@ struct arguments {
     bool quiet;
 };
 
-static const char *const by_choices[] = {"absolute", "relative", "above", "below", NULL};
+static const char *const by_choices[] = {"absolute", "relative", "above",
+                                         "below",    "deviance", NULL};
 
 static const struct option options[] = {
     {"top", OPTION_U64, offsetof(struct arguments, top), .letter = 'n', .value = "K",
@@ -43,7 +45,8 @@ static const struct option options[] = {
     {"by", OPTION_CHOICE, offsetof(struct arguments, by), .value = "SCORE", .fallback = "absolute",
      .choices = by_choices,
      .help = "score, largest first: absolute (|residual|), relative (|residual / value|), above "
-             "(only values above the model) or below (only values below the model)"},
+             "(only values above the model), below (only values below the model) or deviance (for "
+             "the loss of the run)"},
     {"csv", OPTION_FLAG, offsetof(struct arguments, csv),
      .help = "print the list as CSV, without the summary"},
     {"json", OPTION_FLAG, offsetof(struct arguments, json), .help = "print one JSON object"},
@@ -114,11 +117,7 @@ static enum slc_status read_factors(struct job *job, struct slc_error *err)
     if (need > job->args.memory) {
         return slc_fail_budget(err, job->args.memory, need, "the model with its factors in f64");
     }
-    job->model =
-        (struct slc_model_view){.order = run->order, .rank = run->rank, .lambda = run->lambda};
-    for (unsigned n = 0; n < run->order; n++) {
-        job->model.factors[n] = &job->factors[n];
-    }
+    job->model = slc_run_folder_view(run, job->factors);
     return slc_model_read(run->files, job->folder, SLC_F64, run->order, run->dims, SLC_MAX_ORDER,
                           &job->run.rank, job->factors, err);
 }
@@ -204,7 +203,12 @@ static enum slc_status print_list(struct job *job, struct slc_error *err)
     int width[SLC_MAX_ORDER];
     char title[SLC_TITLE_BYTES];
 
+    const bool deviances = job->options.score == SLC_RESIDUAL_DEVIANCE;
+
     printf("\n  %13s %13s %13s", "residual", "value", "model");
+    if (deviances) {
+        printf(" %13s", "deviance");
+    }
     for (unsigned n = 0; n < order; n++) {
         head_of(job, n, title);
         width[n] = width_of(title);
@@ -220,6 +224,9 @@ static enum slc_status print_list(struct job *job, struct slc_error *err)
         const struct slc_residual *at = &job->found.top[k];
 
         printf("  %13.6g %13.6g %13.6g", at->value - at->model, at->value, at->model);
+        if (deviances) {
+            printf(" %13.6g", at->deviance);
+        }
         for (unsigned n = 0; n < order; n++) {
             SLC_TRY(name_index(job, n, at->index[n], err));
             print_padded(job->name, width[n], n + 1 == order);
@@ -240,6 +247,10 @@ static enum slc_status print_text(struct job *job, struct slc_error *err)
         printf("  %-12s %.6g, of the values %.6g\n", "norm", found->norm, found->values_norm);
         printf("  %-12s RMSE %.6g, MAE %.6g, mean residual %.6g\n", "errors", found->rmse,
                found->mae, found->mean);
+        if (job->model.loss != SLC_LOSS_LS && !isnan(found->deviance)) {
+            printf("  %-12s %.6g on average, for the loss %s\n", "deviance", found->deviance,
+                   slc_loss_name(job->model.loss));
+        }
         printf("  %-12s", "|residual|");
         for (unsigned i = 0; i < found->quantile_count; i++) {
             printf(" %g %% up to %.6g,", 100.0 * quantiles[i].fraction, found->quantile[i]);
@@ -261,7 +272,7 @@ static enum slc_status print_csv(struct job *job, struct slc_error *err)
             csv_out_text(title, strlen(title));
         }
     }
-    printf("value,model,residual\n");
+    printf("value,model,residual,deviance\n");
     for (uint64_t k = 0; k < job->found.count; k++) {
         const struct slc_residual *at = &job->found.top[k];
 
@@ -271,7 +282,11 @@ static enum slc_status print_csv(struct job *job, struct slc_error *err)
                 SLC_TRY(csv_out_name(job->names.names[n], at->index[n], err));
             }
         }
-        printf("%.17g,%.17g,%.17g\n", at->value, at->model, at->value - at->model);
+        printf("%.17g,%.17g,%.17g,", at->value, at->model, at->value - at->model);
+        if (!isnan(at->deviance)) {
+            printf("%.17g", at->deviance);
+        }
+        printf("\n");
     }
     return SLC_OK;
 }
@@ -300,6 +315,7 @@ print_nonzero_json(struct job *job, const struct slc_residual *at, struct slc_er
     slc_json_set_real(object, "value", at->value);
     slc_json_set_real(object, "model", at->model);
     slc_json_set_real(object, "residual", at->value - at->model);
+    slc_json_set(object, "deviance", isnan(at->deviance) ? json_null() : json_real(at->deviance));
     if (status != SLC_OK) {
         json_decref(object);
         return status;
@@ -317,6 +333,9 @@ static enum slc_status print_json(struct job *job, struct slc_error *err)
                   "values_norm", found->values_norm, "rmse", found->rmse, "mae", found->mae, "mean",
                   found->mean, "largest", found->largest);
 
+    slc_json_set_text(object, "loss", slc_loss_name(job->model.loss));
+    slc_json_set(object, "deviance",
+                 isnan(found->deviance) ? json_null() : json_real(found->deviance));
     slc_json_set_path(object, "run", job->folder);
     slc_json_set_path(object, "store", job->store.path);
     for (unsigned i = 0; i < found->quantile_count; i++) {

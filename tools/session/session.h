@@ -27,10 +27,10 @@ struct session_options {
     bool encoded; /* resident blocks of GPUs are not transcoded */
     uint64_t io_limit;
     const char *pin;
-    const char *copies;             /* NULL: never */
-    const char *layouts;            /* NULL: only blco; build, of cpd: the same as auto */
-    const char *passes;             /* NULL: plain */
-    struct option_modes mode_order; /* empty: chosen by the plan */
+    const char *copies;             /* when replicas are made; NULL: never */
+    const char *layouts;            /* layouts to read; NULL: only blco; build: as auto */
+    const char *passes;             /* kind of passes; NULL: plain */
+    struct option_modes mode_order; /* empty: the plan chooses the order */
     /* With the CPU: one value, which is the number of devices. With --device gpu: the number of
      * each GPU to use, such as 0 and 2. */
     struct option_counts devices;

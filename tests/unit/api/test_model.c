@@ -96,6 +96,35 @@ static void is_made_of_factors(void)
     CU_ASSERT_PTR_NULL(other);
 }
 
+/* A model of log-odds predicts probabilities. */
+static void has_a_loss(void)
+{
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    const uint64_t index[ORDER] = {6, 1, 3};
+    const uint64_t *coords[ORDER];
+    struct made made;
+    double odds = 0, probability = 0;
+
+    make(&made);
+    for (unsigned n = 0; n < ORDER; n++) {
+        coords[n] = &index[n];
+    }
+    CU_ASSERT_EQUAL(api_info(made.model).loss, SLUICE_LOSS_LS);
+    API_OK(sluice_predict(made.model, 1, coords, &odds, NULL, &err), &err);
+    API_OK(sluice_model_set_loss(made.model, SLUICE_LOSS_BERNOULLI, 0.0, &err), &err);
+    CU_ASSERT_EQUAL(api_info(made.model).loss, SLUICE_LOSS_BERNOULLI);
+    API_OK(sluice_predict(made.model, 1, coords, &probability, NULL, &err), &err);
+    CU_ASSERT_DOUBLE_EQUAL(odds, naive(&made, index), 1e-15);
+    CU_ASSERT_DOUBLE_EQUAL(probability, 1.0 / (1.0 + exp(-odds)), 1e-15);
+    API_REFUSED(sluice_model_set_loss(made.model, (enum sluice_loss)5, 1.0, &err), SLUICE_ERR_USAGE,
+                &err, "loss");
+    API_REFUSED(sluice_model_set_loss(made.model, SLUICE_LOSS_HUBER, 0.0, &err), SLUICE_ERR_USAGE,
+                &err, "huber");
+    API_OK(sluice_model_set_loss(made.model, SLUICE_LOSS_HUBER, 2.5, &err), &err);
+    CU_ASSERT_EQUAL(api_info(made.model).huber, 2.5);
+    sluice_model_destroy(made.model);
+}
+
 static void predicts_in_memory(void)
 {
     struct sluice_error err = SLUICE_ERROR_INIT;
@@ -512,6 +541,7 @@ SLC_SUITE(model)
     static const struct slc_test tests[] = {
         {"a model is made of factors", is_made_of_factors},
         {"values at coordinates in memory", predicts_in_memory},
+        {"a model has a loss", has_a_loss},
         {"values at the coordinates of a text", predicts_a_text},
         {"values at the nonzeros of a store and a table", predicts_a_store},
         {"predicts as the store counts", predicts_as_the_store_counts},

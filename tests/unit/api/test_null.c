@@ -166,6 +166,7 @@ static void models(void)
     NULL_IS_REFUSED("dims", sluice_model_create(2, NULL, 2, numbers, arrays, &made, &err));
     NULL_IS_REFUSED("factors", sluice_model_create(2, dims, 2, numbers, NULL, &made, &err));
     NULL_IS_REFUSED("ret_model", sluice_model_create(2, dims, 2, numbers, arrays, NULL, &err));
+    NULL_IS_REFUSED("model", sluice_model_set_loss(NULL, SLUICE_LOSS_LS, 1.0, &err));
     NULL_IS_REFUSED("folder", sluice_model_load(store, NULL, &made, &err));
     NULL_IS_REFUSED("ret_model", sluice_model_load(store, "x", NULL, &err));
     FRESH(info);

@@ -37,33 +37,51 @@ static const char *format_consistency(char *text, size_t bytes, double percent)
     return format_cell(text, bytes, "%.1f %%", percent);
 }
 
+/* Fills a text with the first measure of a rank: its core consistency or held-out deviance. */
+static const char *format_measure(char *text,
+                                  size_t bytes,
+                                  bool by_heldout,
+                                  const struct slc_sweep_rank *rank,
+                                  const struct slc_sweep_run *best)
+{
+    return by_heldout ? format_cell(text, bytes, "%.6g", best->heldout_deviance)
+                      : format_consistency(text, bytes, rank->consistency);
+}
+
+static void print_rank(const struct slc_sweep_record *record, const struct slc_sweep_rank *rank)
+{
+    const struct slc_sweep_run *best = slc_sweep_record_best(record, rank->rank);
+    char measure[32], condition[32], agreement[32], reached[32] = "-";
+    double lowest = INFINITY;
+    unsigned runs = 0;
+
+    if (best == NULL) {
+        return;
+    }
+    for (unsigned k = 0; k < record->run_count; k++) {
+        if (record->runs[k].rank == rank->rank) {
+            lowest = fmin(lowest, record->runs[k].fit);
+            runs++;
+        }
+    }
+    if (rank->reached > 0) {
+        (void)snprintf(reached, sizeof reached, "%u of %u", rank->reached, rank->runs);
+    }
+    printf("  %6" PRIu32 " %5u %10.6f %10.1e %12" PRIu64 " %18s %10s %10s %10s\n", rank->rank, runs,
+           best->fit, best->fit - lowest, best->seed,
+           format_measure(measure, sizeof measure, slc_sweep_record_by_heldout(record), rank, best),
+           format_cell(condition, sizeof condition, "%.3g", best->condition),
+           format_cell(agreement, sizeof agreement, "%.3f", rank->agreement), reached);
+}
+
 static void print_table(const struct slc_sweep_record *record)
 {
     printf("  %6s %5s %10s %10s %12s %18s %10s %10s %10s\n", "rank", "runs", "best fit", "spread",
-           "best seed", "core consistency", "condition", "agreement", "reached");
+           "best seed",
+           slc_sweep_record_by_heldout(record) ? "held-out deviance" : "core consistency",
+           "condition", "agreement", "reached");
     for (unsigned i = 0; i < record->rank_count; i++) {
-        const struct slc_sweep_rank *rank = &record->ranks[i];
-        const struct slc_sweep_run *best = slc_sweep_record_best(record, rank->rank);
-        char core[32], condition[32], agreement[32], reached[32] = "-";
-        double lowest = INFINITY;
-        unsigned runs = 0;
-
-        for (unsigned k = 0; k < record->run_count; k++) {
-            if (record->runs[k].rank == rank->rank) {
-                lowest = fmin(lowest, record->runs[k].fit);
-                runs++;
-            }
-        }
-        if (best != NULL) {
-            if (rank->reached > 0) {
-                (void)snprintf(reached, sizeof reached, "%u of %u", rank->reached, rank->runs);
-            }
-            printf("  %6" PRIu32 " %5u %10.6f %10.1e %12" PRIu64 " %18s %10s %10s %10s\n",
-                   rank->rank, runs, best->fit, best->fit - lowest, best->seed,
-                   format_consistency(core, sizeof core, rank->consistency),
-                   format_cell(condition, sizeof condition, "%.3g", best->condition),
-                   format_cell(agreement, sizeof agreement, "%.3f", rank->agreement), reached);
-        }
+        print_rank(record, &record->ranks[i]);
     }
     for (unsigned i = 0; i < record->rank_count; i++) {
         if (record->ranks[i].note[0] != '\0') {
@@ -87,16 +105,25 @@ static void print_bar(double part, char mark)
 
 static void print_plot(const struct slc_sweep_record *record)
 {
+    const bool by_heldout = slc_sweep_record_by_heldout(record);
+    double highest = 0.0;
+
+    for (unsigned i = 0; i < record->run_count; i++) {
+        highest = fmax(highest, record->runs[i].heldout_deviance);
+    }
     printf("\n  %6s  %-*s  %s\n", "rank", BAR + 1, "0        best fit (=)",
-           "core consistency (#), "
-           "0 to 100 %");
+           by_heldout ? "held-out deviance (#), 0 to the highest"
+                      : "core consistency (#), 0 to 100 %");
     for (unsigned i = 0; i < record->rank_count; i++) {
         const struct slc_sweep_rank *rank = &record->ranks[i];
         const struct slc_sweep_run *best = slc_sweep_record_best(record, rank->rank);
 
         printf("  %6" PRIu32 " ", rank->rank);
         print_bar(best != NULL ? best->fit : NAN, '=');
-        print_bar(rank->consistency / 100.0, '#');
+        print_bar(!by_heldout    ? rank->consistency / 100.0
+                  : best != NULL ? best->heldout_deviance / highest
+                                 : NAN,
+                  '#');
         printf("\n");
     }
 }

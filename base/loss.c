@@ -1,4 +1,4 @@
-#include "engine/solve/loss.h"
+#include "base/loss.h"
 
 #include <math.h>
 #include <stddef.h>

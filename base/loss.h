@@ -1,6 +1,6 @@
 /* Losses of a decomposition, and what the cells that a store does not list mean. */
-#ifndef SLC_ENGINE_LOSS_H
-#define SLC_ENGINE_LOSS_H
+#ifndef SLC_LOSS_H
+#define SLC_LOSS_H
 
 #include <stdbool.h>
 
