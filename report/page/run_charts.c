@@ -1,5 +1,7 @@
 /* Writes sections of a page: fit, time, reading, memory and estimates. */
+#include "base/loss.h"
 #include "base/text/format.h"
+#include "engine/solve/cp.h"
 #include "report/page/parts.h"
 #include "report/page/plot.h"
 #include "report/page/run_page.h"
@@ -20,6 +22,9 @@ struct history {
     double seconds[SLC_PLOT_POINTS];
     double rate[SLC_PLOT_POINTS]; /* MB/s */
     double heldout[SLC_PLOT_POINTS];
+    double deviance[SLC_PLOT_POINTS]; /* of held-out nonzeros */
+    double objective[SLC_PLOT_POINTS];
+    bool has_objective;
 };
 
 /* Returns the index of selected item `k` if `picked` of `count` items are selected, including the
@@ -49,6 +54,10 @@ static void collect(const json_t *iterations, struct history *history)
             history->rate[k] =
                 seconds > 0 ? slc_page_number(iteration, "bytes_read") / seconds / 1e6 : 0;
             history->heldout[k] = slc_page_number(iteration, "heldout_rmse");
+            history->deviance[k] = slc_page_number(iteration, "heldout_deviance");
+            history->objective[k] = json_number_value(json_object_get(iteration, "objective"));
+            history->has_objective =
+                history->has_objective || json_object_get(iteration, "objective") != NULL;
             k++;
         }
     }
@@ -102,25 +111,62 @@ by_iteration(const struct history *history, const char *title, const char *y_nam
                                   .x_whole = true};
 }
 
+/* Returns the loss of the run; least squares if it is not recorded. */
+static enum slc_loss loss_of(const struct slc_run_page *page)
+{
+    const char *name = json_string_value(json_object_get(page->record, "loss"));
+    enum slc_loss loss = SLC_LOSS_LS;
+
+    (void)(name != NULL && slc_loss_parse(name, &loss));
+    return loss;
+}
+
+/* Writes what the method minimizes or, for poisson, maximizes. */
+static void
+objective(struct slc_html *html, const struct slc_run_page *page, const struct history *history)
+{
+    const char *name = json_string_value(json_object_get(page->record, "unlisted"));
+    enum slc_unlisted unlisted = SLC_UNLISTED_ZERO;
+    const char *what;
+
+    (void)(name != NULL && slc_unlisted_parse(name, &unlisted));
+    what = loss_of(page) == SLC_LOSS_LS && unlisted == SLC_UNLISTED_ZERO
+               ? "error with penalties"
+               : slc_cp_objective_name(loss_of(page), unlisted);
+    if (history->has_objective) {
+        const struct slc_html_line line =
+            by_iteration(history, "Objective after each iteration", what, history->objective);
+
+        slc_html_line(html, &line);
+    }
+}
+
 /* Writes the error of the model on held-out nonzeros. */
 static void
-heldout(struct slc_html *html, const struct slc_run_page *page, const struct slc_html_line *errors)
+heldout(struct slc_html *html, const struct slc_run_page *page, const struct history *history)
 {
     const json_t *error = json_object_get(page->record, "holdout");
-    struct slc_html_line line = *errors;
+    const struct slc_html_line errors = by_iteration(history, "Error on held-out nonzeros",
+                                                     "root mean square error", history->heldout);
+    const struct slc_html_line deviances =
+        by_iteration(history, "Deviance of held-out nonzeros", "mean deviance", history->deviance);
     struct slc_format_text text;
 
     if (!json_is_object(error)) {
         return;
     }
-    line.title = "Error on held-out nonzeros";
-    line.y_name = "root mean square error";
-    slc_html_line(html, &line);
+    slc_html_line(html, &errors);
+    if (loss_of(page) != SLC_LOSS_LS) {
+        slc_html_line(html, &deviances);
+    }
     slc_page_table(html, "Held-out nonzeros");
     slc_page_row(html, "Nonzeros held out",
                  slc_format_count(&text, slc_json_count(error, "count")));
     slc_page_member(html, "Root mean square error", error, "rmse");
     slc_page_member(html, "Mean absolute error", error, "mae");
+    if (loss_of(page) != SLC_LOSS_LS) {
+        slc_page_member(html, "Mean deviance", error, "deviance");
+    }
     slc_page_member(html, "Norm of their values", error, "norm");
     slc_page_table_end(html);
 }
@@ -131,19 +177,19 @@ fit(struct slc_html *html, const struct slc_run_page *page, const struct history
     const json_t *iterations = json_object_get(page->record, "iterations");
     const struct slc_html_line fits =
         by_iteration(history, "Fit after each iteration", "fit", history->fit);
-    struct slc_html_line by_seconds = fits, by_error = fits;
+    struct slc_html_line by_seconds = fits;
 
     by_seconds.title = "Fit over time";
     by_seconds.x_name = history->count == 1 ? "iteration" : "seconds of iterations";
     by_seconds.x = history->elapsed;
     by_seconds.x_whole = false;
     by_seconds.x_from_zero = true;
-    by_error.y = history->heldout;
     slc_page_section(html, "fit", "Fit");
     slc_html_put(html, "<div class=\"two\">");
     slc_html_line(html, &fits);
     slc_html_line(html, &by_seconds);
-    heldout(html, page, &by_error);
+    objective(html, page, history);
+    heldout(html, page, history);
     slc_html_put(html, "</div>\n");
     if (history->count > 0) {
         iteration_table(html, iterations);
