@@ -83,10 +83,14 @@ class Tensor(Stored):
              deterministic: bool = False, device: str = "cpu", device_memory: Any = None, split: Optional[str] = None,
              devices: Union[None, int, Sequence[int]] = None, streams: int = 0, mode: Optional[int] = None,
              copies: str = "auto", layouts: str = "auto", passes: str = "auto", pin: str = "auto",
-             schedule: str = "auto", cache: bool = True, io_limit: Any = None,
-             device_name: Optional[str] = None) -> Dict[str, Any]:
+             schedule: str = "auto", cache: bool = True, io_limit: Any = None, device_name: Optional[str] = None,
+             loss: str = "ls", observed: bool = False, biases: str = "auto", inner: int = 10, huber: float = 1,
+             method: str = "auto", nonnegative: Modes = False, simplex: Modes = False, l1: PerMode = 0,
+             smooth: PerMode = 0, reg: PerMode = 0, bounds: Any = None) -> Dict[str, Any]:
         """
         Returns the plan of cpd or, if `mode` is not None, of an MTTKRP: bytes in memory and bytes read.
+
+        `loss`, `method`, constraints and penalties are those of cpd.
 
         Raises BudgetError if the budget is too small.
 
@@ -106,6 +110,8 @@ class Tensor(Stored):
         out, of_devices = options(c.Plan), options(c.DevicePlan)
         devices_asked.plan = ctypes.pointer(of_devices)
         if mode is None:
+            self._loss(known, loss, observed, biases, inner, huber)
+            self._constraints(known, method, nonnegative, simplex, l1, smooth, reg, bounds)
             call("sluice_cpd_plan", self._open(), c.whole(c_uint32, "rank", rank), byref(known), byref(out))
         else:
             call("sluice_mttkrp_plan", self._open(), c_uint32(self._mode(mode)), c.whole(c_uint32, "rank", rank), byref(known), byref(out))

@@ -127,15 +127,12 @@ objective(struct slc_html *html, const struct slc_run_page *page, const struct h
 {
     const char *name = json_string_value(json_object_get(page->record, "unlisted"));
     enum slc_unlisted unlisted = SLC_UNLISTED_ZERO;
-    const char *what;
 
     (void)(name != NULL && slc_unlisted_parse(name, &unlisted));
-    what = loss_of(page) == SLC_LOSS_LS && unlisted == SLC_UNLISTED_ZERO
-               ? "error with penalties"
-               : slc_cp_objective_name(loss_of(page), unlisted);
     if (history->has_objective) {
         const struct slc_html_line line =
-            by_iteration(history, "Objective after each iteration", what, history->objective);
+            by_iteration(history, "Objective after each iteration",
+                         slc_cp_objective_name(loss_of(page), unlisted), history->objective);
 
         slc_html_line(html, &line);
     }

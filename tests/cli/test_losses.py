@@ -3,6 +3,7 @@
 that are killed, stopped or have other numbers of threads."""
 
 import array
+import json
 import math
 import os
 import random
@@ -255,6 +256,44 @@ def keeps_bits(method):
     return test
 
 
+def reports_objectives(folder):
+    """The page of a run shows its objective and, for held-out nonzeros, the deviance."""
+    path = counts(folder, dims=(30, 20, 10))
+    for words, shown, absent in (
+            (("--loss", "poisson", "--holdout", "10%"), ("log-likelihood", "Deviance of held-out nonzeros", "Mean deviance"), ()),
+            (("--observed", "--holdout", "10%"), ("RMSE", "Error on held-out nonzeros"), ("Deviance of held-out",)),
+            (("--l1", "0.1"), ("Objective after each iteration",), ("held-out",)), ((), (), ("Objective after each iteration",))):
+        out = os.path.join(folder, "page" + str(len(words)) + words[0][2:] if words else "page")
+        sluice("cpd", path, "-r", 2, "-i", 3, "-o", out, "-q", *words)
+        sluice("report", out, "-o", out + ".html", "-q")
+        with open(out + ".html", encoding="utf-8") as file:
+            page = file.read()
+        for text in (*shown, *(("Objective after each iteration",) if words else ())):
+            check(text in page, f"{words}: no {text}")
+        check(not any(text in page for text in absent), (words, absent))
+
+
+def plans_what_runs(folder):
+    """`plan` of each method is the plan of its run, and its estimate is near the run's time; layouts that
+    a run would build do not change the store."""
+    store = os.path.join(folder, "p.slc")
+    sluice("generate", store, "--dims", "90x60x40", "--nnz", 20000, "--seed", 2, "-q")
+    totals = set()
+    for words in ((), ("--nonnegative",), ("--smooth", "1=2"), ("--loss", "poisson"), ("--loss", "poisson", "--method", "pdnr"),
+                  ("--observed",), ("--observed", "--method", "ccd"), ("--observed", "--loss", "huber")):
+        out = os.path.join(folder, "p" + str(len(totals)) + str(len(words)))
+        planned = json.loads(sluice("plan", store, "-r", 5, "--no-probe", "--json", *words)[0])
+        sluice("cpd", store, "-r", 5, "-i", 2, "-o", out, "-q", *words)
+        plan = load_json(os.path.join(out, "run.json"))["plan"]
+        for name in ("total_bytes", "minimum_bytes", "row_bytes", "factor_bytes", "iteration_bytes"):
+            check(planned[name] == plan[name], (words, name, planned[name], plan[name]))
+        totals.add(planned["total_bytes"])
+    check(len(totals) > 4, f"methods differ in memory, but their plans have only {totals}")
+    said = sluice("plan", store, "-r", 5, "--loss", "poisson", "--probe-seconds", "0.5")[0]
+    check("Plan of CP-APR by multiplicative updates of rank 5" in said and "for 50 iterations" in said, said)
+    check("names mode 4" in sluice("plan", store, "-r", 5, "--nonnegative=4", status=2)[1], "a mode that does not exist")
+
+
 run([
     ("finds the likelihood of counts", finds_the_likelihood_of_counts),
     ("refuses what is no count", refuses_what_is_no_count),
@@ -263,4 +302,6 @@ run([
     ("finds biases of ratings", finds_biases_of_ratings),
     ("fits other losses", fits_other_losses),
     ("survives degenerate tensors", survives_degenerate_tensors),
+    ("plans what runs", plans_what_runs),
+    ("reports objectives", reports_objectives),
 ] + [(f"keeps bits: {method}", keeps_bits(method)) for method in METHODS])

@@ -22,12 +22,7 @@
 static const char *const keep_choices[] = {"best", "all", NULL};
 static const char *const consistency_choices[] = {"auto", "always", "never", NULL};
 
-static const char *const loss_choices[] = {"ls", "poisson", "bernoulli", "gamma", "huber", NULL};
-static const char *const unlisted_choices[] = {"zero", "unknown", NULL};
 static const char *const layout_choices[] = {"auto", "blco", "sorted", "build", NULL};
-static const char *const biases_choices[] = {"auto", "none", "mean", "all", NULL};
-static const char *const method_choices[] = {"auto", "als", "hals",   "admm", "mu",
-                                             "pdnr", "ccd", "newton", NULL};
 
 static const struct option options[] = {
     {"rank", OPTION_COUNTS, offsetof(struct arguments, ranks), .letter = 'r', .required = true,
@@ -52,50 +47,7 @@ static const struct option options[] = {
              "smaller of the fit and 1 - fit; 0 means never"},
     {"maxsecs", OPTION_DOUBLE, offsetof(struct arguments, max_seconds), .value = "S",
      .fallback = "0", .help = "stop after S seconds, with exit code 75; 0 means no limit"},
-    {"loss", OPTION_CHOICE, offsetof(struct arguments, loss), .value = "LOSS", .fallback = "ls",
-     .choices = loss_choices,
-     .help = "what the model minimizes: ls (squared errors), poisson (counts) or, with --observed, "
-             "also bernoulli (0 and 1), gamma (positive values) or huber (outliers)"},
-    {"unlisted", OPTION_CHOICE, offsetof(struct arguments, unlisted), .value = "WHAT",
-     .fallback = "zero", .choices = unlisted_choices,
-     .help = "meaning of the cells that the store does not list: zero, or unknown (completion: "
-             "only listed cells count, as for ratings)"},
-    {"observed", OPTION_FLAG, offsetof(struct arguments, observed),
-     .help = "the same as --unlisted unknown"},
-    {"biases", OPTION_CHOICE, offsetof(struct arguments, biases), .value = "WHICH",
-     .fallback = "auto", .choices = biases_choices,
-     .help = "additional components with --observed: none, mean, or all (the mean, and a bias of "
-             "every row of every mode); auto means all, or none if the model has no negative "
-             "numbers"},
-    {"inner", OPTION_U64, offsetof(struct arguments, inner), .value = "N", .fallback = "10",
-     .minimum = 1, .maximum = 1000,
-     .help = "maximum number of inner iterations of a row, for mu, pdnr, ccd and newton"},
-    {"huber", OPTION_DOUBLE, offsetof(struct arguments, huber), .value = "X", .fallback = "1",
-     .help = "magnitude of the residual above which the loss huber is linear"},
-    {"method", OPTION_CHOICE, offsetof(struct arguments, method), .value = "NAME",
-     .fallback = "auto", .choices = method_choices,
-     .help = "algorithm: als, or with constraints hals or admm; with --loss poisson, mu or pdnr; "
-             "with --observed, als, ccd or newton; auto chooses the first that supports the loss "
-             "and the constraints"},
-    {"nonnegative", OPTION_MODES_OR_ALL, offsetof(struct arguments, nonnegative), .value = "MODES",
-     .help = "factors without negative numbers, in the listed modes (such as 1,3) or in all"},
-    {"simplex", OPTION_MODES_OR_ALL, offsetof(struct arguments, simplex), .value = "MODES",
-     .help = "factors whose rows are on the simplex (without negative numbers, with the sum 1), in "
-             "the modes listed, or in all; their columns are not normalized"},
-    {"l1", OPTION_MODE_NUMBERS, offsetof(struct arguments, l1), .value = "[MODE=]X",
-     .help = "penalty that makes factors sparse: X times the sum of the magnitudes of the numbers "
-             "of each factor, or of the factor of mode MODE; may be repeated"},
-    {"reg", OPTION_MODE_NUMBERS, offsetof(struct arguments, regularization), .value = "[MODE=]X",
-     .fallback = "0",
-     .help = "regularization: a number added to the diagonal of the matrix V with which a mode is "
-             "solved (elementwise product of the Gram matrices of the other modes), for all modes "
-             "or for mode MODE; may be repeated"},
-    {"smooth", OPTION_MODE_NUMBERS, offsetof(struct arguments, smooth), .value = "[MODE=]W",
-     .help = "penalty that makes columns smooth: W times the sum of the squared differences of "
-             "consecutive rows of each factor, or of the factor of mode MODE; may be repeated"},
-    {"bounds", OPTION_MODE_BOUNDS, offsetof(struct arguments, bounds), .value = "[MODE=]LOW,HIGH",
-     .help = "smallest and largest number in all factors, or in the factor of mode MODE; their "
-             "columns are not normalized; -inf and inf mean no bound; may be repeated"},
+    SOLVER_OPTION_ROWS(arguments, solver),
     {"seed", OPTION_U64, offsetof(struct arguments, seed), .value = "N", .fallback = "0",
      .maximum = INT64_MAX,
      /* maximum of a JSON integer */ .help = "seed of the random start"},
@@ -313,8 +265,8 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
     SLC_TRY(slc_store_open_within(cpd->files, operands->text[0], args->session.memory,
                                   &cpd->session.store, err));
     fill_options(cpd);
-    SLC_TRY(cpd_terms_set(&cpd->args, cpd->session.store.manifest.order,
-                          cpd->session.store.manifest.dims, &cpd->als, err));
+    SLC_TRY(solver_options_set(&cpd->args.solver, &cpd->session.store.manifest, &cpd->args.session,
+                               &cpd->args.tolerance, &cpd->als, err));
     SLC_TRY(cpd_output_choose(&cpd->output, operands->text[0], (unsigned)args->rank, &names, err));
     SLC_TRY(cpd_layouts_build(args, cpd->files, &cpd->session.store, err));
     SLC_TRY(session_plan(&cpd->session, &args->session, SLC_OP_CPD, 0, (uint32_t)args->rank, err));
@@ -471,10 +423,9 @@ static int fail(struct cpd *cpd, enum slc_status status, const struct slc_error 
 static enum slc_status dry_run(struct cpd *cpd, struct slc_error *err)
 {
     print_plan(cpd);
-    return cpd->args.no_probe
-               ? SLC_OK
-               : cpd_estimate_dry_run(&cpd->estimate, &cpd->session, cpd->als.iterations,
-                                      cpd->args.probe_seconds, err);
+    return cpd->args.no_probe ? SLC_OK
+                              : cpd_estimate_dry_run(&cpd->estimate, &cpd->session, &cpd->als,
+                                                     cpd->args.probe_seconds, err);
 }
 
 int cpd_run_one(struct cpd *cpd, const struct operands *operands)

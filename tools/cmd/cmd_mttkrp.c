@@ -210,7 +210,8 @@ dry_run(struct slc_session *session, const struct arguments *args, struct slc_er
     if (args->no_probe) {
         return SLC_OK;
     }
-    enum slc_status status = probe_run(session, 1, args->probe_seconds, &estimated, &estimate, err);
+    enum slc_status status =
+        probe_run(session, NULL, 1, args->probe_seconds, &estimated, &estimate, err);
     if (estimated) {
         estimate_print(&estimate);
     }

@@ -16,6 +16,7 @@
 #include "tools/report/report.h"
 #include "tools/session/commands.h"
 #include "tools/session/session.h"
+#include "tools/session/solver_options.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -222,6 +223,7 @@ static json_t *plan_products_json(unsigned order, const struct plan_product *pro
 
 struct arguments {
     struct session_options session;
+    struct solver_options solver;
     uint64_t rank;
     uint64_t mode;
     uint64_t iterations;
@@ -234,10 +236,11 @@ static const struct option options[] = {
     {"rank", OPTION_U64, offsetof(struct arguments, rank), .letter = 'r', .required = true,
      .value = "R", .minimum = 1, .maximum = SLC_MAX_RANK, .help = "number of components"},
     {"mode", OPTION_U64, offsetof(struct arguments, mode), .value = "K", .fallback = "0",
-     .maximum = SLC_MAX_ORDER, .help = "plan the MTTKRP of mode K; 0 plans a CP-ALS"},
+     .maximum = SLC_MAX_ORDER, .help = "plan the MTTKRP of mode K; 0 plans a decomposition"},
     {"iters", OPTION_U64, offsetof(struct arguments, iterations), .alias = "maxiters",
      .letter = 'i', .value = "N", .fallback = "50", .maximum = 1000000000,
-     .help = "number of iterations of the CP-ALS"},
+     .help = "number of iterations of the decomposition"},
+    SOLVER_OPTION_ROWS(arguments, solver),
     PROBE_OPTION_ROWS(arguments, probe_seconds, no_probe),
     SESSION_OPTION_ROWS(arguments),
     SESSION_OPTION_ROW_LAYOUTS(arguments),
@@ -274,7 +277,31 @@ static uint64_t checkpoint_bytes(const struct slc_manifest *manifest,
     return plan->request.operation == SLC_OP_CPD && each <= INT64_MAX / 2 ? 2 * each : 0;
 }
 
-static void print_text(const struct slc_session *session, uint64_t iterations)
+/* Plans a decomposition, or the MTTKRP of a mode. */
+static enum slc_status make_plan(struct slc_session *session,
+                                 struct arguments *args,
+                                 struct slc_cp_options *solver,
+                                 struct slc_error *err)
+{
+    const unsigned order = session->store.manifest.order;
+    double tolerance = -1.0; /* a plan does not depend on it */
+
+    if (args->mode > order) {
+        return slc_fail(err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes",
+                        (unsigned)args->mode, order);
+    }
+    solver->rank = (uint32_t)args->rank;
+    if (args->mode == 0) {
+        SLC_TRY(solver_options_set(&args->solver, &session->store.manifest, &args->session,
+                                   &tolerance, solver, err));
+    }
+    return session_plan(session, &args->session, args->mode == 0 ? SLC_OP_CPD : SLC_OP_MTTKRP,
+                        args->mode == 0 ? 0 : (unsigned)args->mode - 1, (uint32_t)args->rank, err);
+}
+
+static void print_text(const struct slc_session *session,
+                       const struct slc_cp_options *solver,
+                       uint64_t iterations)
 {
     const struct slc_plan *plan = &session->plan;
     const uint64_t checkpoints = checkpoint_bytes(&session->store.manifest, plan, iterations);
@@ -282,8 +309,8 @@ static void print_text(const struct slc_session *session, uint64_t iterations)
 
     report_tensor(&session->store);
     if (plan->request.operation == SLC_OP_CPD) {
-        printf("Plan of a CP-ALS of rank %u, %u thread%s\n", plan->request.rank, plan->threads,
-               plural(plan->threads));
+        printf("Plan of %s of rank %u, %u thread%s\n", slc_cp_title(solver, solver->algorithm),
+               solver->rank, plan->threads, plural(plan->threads));
     } else {
         printf("Plan of an MTTKRP of mode %u, rank %u, %u thread%s\n", plan->request.mode + 1,
                plan->request.rank, plan->threads, plural(plan->threads));
@@ -329,6 +356,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.rank = 0};
     struct slc_session session = {.stream = NULL};
+    struct slc_cp_options solver = {.rank = 0};
     struct slc_error err = SLC_ERROR_INIT;
     struct device_shares shares[SLC_MAX_ORDER];
     struct plan_product products[SLC_MAX_ORDER] = {{.fibers = 0}};
@@ -344,15 +372,7 @@ static int run(const struct command *command, int argc, char **argv)
     console_start(CONSOLE_NORMAL);
     args.session.plan_only = true;
     enum slc_status status = session_open(&session, operands.text[0], args.session.memory, &err);
-    if (status == SLC_OK && args.mode > session.store.manifest.order) {
-        status = slc_fail(&err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes",
-                          (unsigned)args.mode, session.store.manifest.order);
-    }
-    if (status == SLC_OK) {
-        status =
-            session_plan(&session, &args.session, args.mode == 0 ? SLC_OP_CPD : SLC_OP_MTTKRP,
-                         args.mode == 0 ? 0 : (unsigned)args.mode - 1, (uint32_t)args.rank, &err);
-    }
+    SLC_THEN(status, make_plan(&session, &args, &solver, &err));
     if (status == SLC_OK || status == SLC_ERR_BUDGET) {
         struct slc_error fault = SLC_ERROR_INIT;
 
@@ -367,13 +387,13 @@ static int run(const struct command *command, int argc, char **argv)
         status = devices_divide(&session.store, devices, shares, &layouts, &err);
     }
     if (status == SLC_OK && !args.json) {
-        print_text(&session, args.iterations);
+        print_text(&session, &solver, args.iterations);
         devices_report_division(shares, layouts, devices);
         plan_products_print(&session.store, (uint32_t)args.rank, products);
         (void)fflush(stdout);
     }
     if (status == SLC_OK && !args.no_probe) {
-        status = probe_run(&session, args.mode == 0 ? (unsigned)args.iterations : 1,
+        status = probe_run(&session, &solver, args.mode == 0 ? (unsigned)args.iterations : 1,
                            args.probe_seconds, &estimated, &estimate, &err);
     }
     if (args.json && (status == SLC_OK || status == SLC_ERR_BUDGET)) {

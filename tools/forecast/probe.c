@@ -33,6 +33,7 @@ enum { LOOK_NS = 10000000 };
 
 struct probe {
     struct estimator estimator;
+    const struct slc_cp_options *solver; /* of a decomposition */
     double seconds;
     volatile int stop;
     atomic_bool over;
@@ -104,18 +105,25 @@ static enum slc_status start_cpd(struct slc_session *session,
                                  struct probe *probe,
                                  struct slc_error *err)
 {
-    const struct slc_cp_options als = {.rank = session->plan.request.rank,
-                                       .iterations = iterations,
-                                       .deterministic = session->plan.request.deterministic,
-                                       .parts = session->parts,
-                                       .max_seconds = probe->seconds,
-                                       .stop = &probe->stop,
-                                       .iteration = on_iteration,
-                                       .progress = on_blocks,
-                                       .context = probe};
+    struct slc_cp_options options = *probe->solver;
     struct slc_cp_result result = {.order = 0};
+
+    options.iterations = iterations;
+    options.tolerance = 0.0;
+    options.holdout = 0.0;
+    options.deterministic = session->plan.request.deterministic;
+    options.parts = session->parts;
+    options.max_seconds = probe->seconds;
+    options.checkpoint = NULL;
+    options.init_folder = NULL;
+    options.resumed = NULL;
+    options.checkpointed = NULL;
+    options.stop = &probe->stop;
+    options.iteration = on_iteration;
+    options.progress = on_blocks;
+    options.context = probe;
     const enum slc_status status = slc_cp_run(&session->store, session->stream, session->backend,
-                                              &session->plan, &als, &result, err);
+                                              &session->plan, &options, &result, err);
 
     slc_cp_result_destroy(&result);
     return status;
@@ -285,12 +293,13 @@ static enum slc_status start_operation(struct slc_session *session,
 }
 
 static enum slc_status run(struct slc_session *session,
+                           const struct slc_cp_options *solver,
                            unsigned iterations,
                            double seconds,
                            struct estimate *estimate,
                            struct slc_error *err)
 {
-    struct probe probe = {.seconds = seconds};
+    struct probe probe = {.solver = solver, .seconds = seconds};
     struct slc_stream_stats stats;
     bool in_time;
 
@@ -315,6 +324,7 @@ static enum slc_status run(struct slc_session *session,
 }
 
 enum slc_status probe_run(struct slc_session *session,
+                          const struct slc_cp_options *solver,
                           unsigned iterations,
                           double seconds,
                           bool *estimated,
@@ -329,7 +339,7 @@ enum slc_status probe_run(struct slc_session *session,
         console_note("no device: copy and kernel times not estimated");
         return SLC_OK;
     }
-    enum slc_status status = run(session, iterations, seconds, estimate, &refused);
+    enum slc_status status = run(session, solver, iterations, seconds, estimate, &refused);
     *estimated = status == SLC_OK;
     switch (status) {
     case SLC_OK:

@@ -17,13 +17,16 @@
                    .help = "make no trial run, and do not estimate the time")
 
 /* Makes a trial run of the operation that `session` has planned; starts and stops the session.
- * `iterations`: maximum number of iterations of a CP-ALS. The run stops after `seconds`, as soon as
+ * `solver`: the options of a decomposition, for which the plan was made; its start, callbacks,
+ * checkpoint and hold-out are not used. NULL for an MTTKRP. `iterations`: maximum number of
+ * iterations of a decomposition. The run stops after `seconds`, as soon as
  * the tile or block in progress is complete. If the first block would take too long, no trial run
  * is made, and the time of the estimate is unknown. There is no estimate if the operation rejects
  * the tensor, the device or this machine, for example because the machine has less memory than the
  * plan needs. This is not an error; a note states the reason. Errors: SLC_ERR_IO, SLC_ERR_DAMAGED
  * and others of the operation; SLC_ERR_INTERRUPTED. */
 enum slc_status probe_run(struct slc_session *session,
+                          const struct slc_cp_options *solver,
                           unsigned iterations,
                           double seconds,
                           bool *estimated,

@@ -57,12 +57,12 @@ void cpd_estimate_end(struct cpd_estimate *of,
 
 enum slc_status cpd_estimate_dry_run(struct cpd_estimate *of,
                                      struct slc_session *session,
-                                     unsigned iterations,
+                                     const struct slc_cp_options *solver,
                                      double seconds,
                                      struct slc_error *err)
 {
     const enum slc_status status =
-        probe_run(session, iterations, seconds, &of->estimated, &of->estimate, err);
+        probe_run(session, solver, solver->iterations, seconds, &of->estimated, &of->estimate, err);
 
     if (of->estimated) {
         estimate_print(&of->estimate);

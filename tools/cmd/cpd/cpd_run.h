@@ -10,6 +10,7 @@
 #include "tools/progress/log_json.h"
 #include "tools/report/report.h"
 #include "tools/session/session.h"
+#include "tools/session/solver_options.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -88,7 +89,7 @@ void cpd_estimate_end(struct cpd_estimate *of,
  * probe_run. */
 enum slc_status cpd_estimate_dry_run(struct cpd_estimate *of,
                                      struct slc_session *session,
-                                     unsigned iterations,
+                                     const struct slc_cp_options *solver,
                                      double seconds,
                                      struct slc_error *err) SLC_NODISCARD;
 
@@ -179,14 +180,8 @@ struct arguments {
     const char *consistency;
     uint64_t iterations;
     double tolerance;
-    const char *method;
-    struct option_mode_numbers regularization, l1, smooth, bounds;
-    struct option_modes nonnegative, simplex; /* SLC_MAX_ORDER modes: all */
+    struct solver_options solver;
     uint64_t seed;
-    const char *loss, *unlisted, *biases;
-    bool observed;
-    double huber;
-    uint64_t inner;
     const char *init;
     const char *holdout; /* NULL: none */
     uint64_t holdout_seed;
@@ -229,15 +224,6 @@ struct cpd {
     double write_seconds;        /* time to write results; negative until results are written */
     struct slc_sweep_job *sweep; /* job of the sweep that this run belongs to; NULL: no sweep */
 };
-
-/* Sets the algorithm, constraints and penalties for a tensor of `order` modes of the sizes `dims`,
- * and what the plan needs for them. Errors: SLC_ERR_USAGE if an option names a mode that the tensor
- * does not have; those of slc_cp_choose. */
-enum slc_status cpd_terms_set(struct arguments *args,
-                              unsigned order,
-                              const uint64_t *dims,
-                              struct slc_cp_options *options,
-                              struct slc_error *err) SLC_NODISCARD;
 
 /* With --layouts build, adds the missing sorted layouts to the store, as far as --max-disk permits,
  * prints them, and opens the store again. A dry run only prints what it would add. Errors:

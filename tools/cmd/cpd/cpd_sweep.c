@@ -206,8 +206,9 @@ prepare_sweep(void *context, uint32_t rank, json_t **identity, struct slc_error 
         cpd.files, sweep->operands->text[0], cpd.args.session.memory, &cpd.session.store, err);
 
     cpd.args.rank = rank;
-    SLC_THEN(status, cpd_terms_set(&cpd.args, cpd.session.store.manifest.order,
-                                   cpd.session.store.manifest.dims, &cpd.als, err));
+    cpd.als.rank = rank;
+    SLC_THEN(status, solver_options_set(&cpd.args.solver, &cpd.session.store.manifest,
+                                        &cpd.args.session, &cpd.args.tolerance, &cpd.als, err));
     SLC_THEN(status, session_plan(&cpd.session, &cpd.args.session, SLC_OP_CPD, 0, rank, err));
     if (status == SLC_OK && !cpd.args.quiet) {
         report_tensor(&cpd.session.store);
