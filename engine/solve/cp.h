@@ -77,8 +77,9 @@ enum {
 enum {
     SLC_CP_INNER = 10,
     /* Largest rank for which SLC_CP_AUTO completes by normal equations. The cost per row grows with
-     * the cube of the rank for normal equations, with the rank for coordinate descent. */
-    SLC_CP_ALS_RANK = 64
+     * the cube of the rank for normal equations, with the rank for coordinate descent
+     * (docs/PERFORMANCE.md). */
+    SLC_CP_ALS_RANK = 192
 };
 
 /* Default tolerance of the violation, with the loss poisson. */
