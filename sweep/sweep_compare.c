@@ -392,6 +392,27 @@ static const struct slc_sweep_rank *largest(const struct slc_sweep_record *recor
     return found;
 }
 
+/* Returns `smaller`, or the largest rank after it that is suggested although its core consistency
+ * is not good. */
+static const struct slc_sweep_rank *explains_more(const struct slc_sweep_record *record,
+                                                  const struct slc_sweep_rank *smaller)
+{
+    const struct slc_sweep_rank *end = record->ranks + record->rank_count, *found = smaller;
+    const struct slc_sweep_run *before = slc_sweep_record_best(record, smaller->rank);
+
+    for (const struct slc_sweep_rank *rank = smaller + 1; rank < end; rank++) {
+        const struct slc_sweep_run *after = slc_sweep_record_best(record, rank->rank);
+
+        if (before != NULL && after != NULL && agreed(rank, false) &&
+            after->condition >= SLC_SWEEP_CONDITION_DEPENDENT &&
+            1 - after->fit <= SLC_SWEEP_UNEXPLAINED_LESS * (1 - before->fit)) {
+            found = rank;
+            before = after;
+        }
+    }
+    return found;
+}
+
 static const struct slc_sweep_run *largest_fit(const struct slc_sweep_record *record)
 {
     const struct slc_sweep_run *best = NULL;
@@ -464,10 +485,19 @@ suggest_by_heldout(const struct slc_sweep_record *record, char *why, size_t byte
 static const struct slc_sweep_rank *
 suggest_by_core(const struct slc_sweep_record *record, char *why, size_t bytes)
 {
-    const struct slc_sweep_rank *rank = largest(record, true);
+    const struct slc_sweep_rank *by_core = largest(record, true);
+    const struct slc_sweep_rank *rank = by_core != NULL ? explains_more(record, by_core) : NULL;
     char reached[64];
 
-    if (rank != NULL) {
+    if (rank != by_core) {
+        (void)snprintf(
+            why, bytes,
+            "the largest rank that explains much more than rank %" PRIu32
+            " and whose runs agree to %.1f or more%s; a low core consistency does not "
+            "count, because columns of its factors are nearly dependent (condition %.3g)",
+            by_core->rank, SLC_SWEEP_AGREEMENT_GOOD, reached_text(rank, reached, sizeof reached),
+            slc_sweep_record_best(record, rank->rank)->condition);
+    } else if (rank != NULL) {
         (void)snprintf(why, bytes,
                        "the largest rank with a core consistency of %.0f %% or more%s%s",
                        SLC_SWEEP_CONSISTENCY_GOOD,

@@ -189,7 +189,8 @@ static void which(struct slc_html *html, const struct sweep_summary *summary)
                        "<li><strong>Core consistency</strong> (CORCONDIA) is 100&nbsp;%% if "
                        "components do not interact. %.0f&nbsp;%% or more supports the rank; much "
                        "less, or a negative value, means that there are more components than the "
-                       "tensor has.</li>\n",
+                       "tensor has, or, with a condition above 30, that noise decides the "
+                       "value.</li>\n",
                        SLC_SWEEP_CONSISTENCY_GOOD);
     }
     slc_html_put(
