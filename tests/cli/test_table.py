@@ -235,7 +235,7 @@ def refused(folder):
             ("o,n\n\"a\"b,1\n", "o", ("bad.csv:2:1", "text after a closing quote"), 3),
             ("o,n\na,1\nb,2.5\n", "int(n)", ("bad.csv:3:3", "'2.5'", "integer"), 3),
             ("o,n\na,2023-02-29\n", "date(n)", ("bad.csv:2:3", "'2023-02-29'", "seconds since 1970"), 3),
-            ("o,n\na,nan\n", "bin(n,1)", ("bad.csv:2:3", "'nan'"), 3),
+            ("o,n\na,nan\n", "bin(n,1)", ("bad.csv:2:3", "'nan'", "empty field", "(--null)"), 3),
             ("o,n\na,0\na,1e12\n", "bin(n,1)", ("bins from the lowest",), 3),
             ("o,n\n" + "a" * 5000 + ",0\n", "o", ("bad.csv:2:1", "column o has a string of 5000 bytes"), 3),
             ("o,n\nb,1\na\0b,2\n", "n,o", ("bad.csv:3:1", "column o has a string of 3 bytes with a zero byte"), 3),

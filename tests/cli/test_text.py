@@ -280,7 +280,7 @@ def foreign(folder):
     with open(good, "w", encoding="ascii") as file:
         file.write(GOOD)
     zipped = b"PK\x03\x04" + bytes(26)
-    for data, part in ((b"PAR1\x15\x04\0", "a Parquet file; save it as CSV, or convert it with python3 -m sluice convert"), (b"ARROW1\0\0", "an Arrow file (Feather)"),
+    for data, part in ((b"PAR1\x15\x04\0", "a Parquet file; save it as CSV, or pass it to python3 -m sluice convert or append"), (b"ARROW1\0\0", "an Arrow file (Feather)"),
                        (b"\xff\xff\xff\xff\x10\0\0\0", "an Arrow stream"), (b"\x89HDF\r\n\x1a\n\0", "an HDF5 file"),
                        (b"MATLAB 5.0 MAT-file\0", "a MAT-file"), (b'[{"a": 1}]', "a JSON file"), (b'\n{"a": [1]}', "a JSON file"),
                        ("a,b\n".encode("utf-16"), "a UTF-16 text; convert it to UTF-8"), ("a\n".encode("utf-32"), "a UTF-32 text"),

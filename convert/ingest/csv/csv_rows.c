@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     /* The slot of a key is prefetched this number of keys before it is used. Memory latency is
@@ -50,11 +51,16 @@ static enum slc_status wrong_field(const struct slc_csv_part *part,
     for (size_t i = 0; i < bytes; i++) {
         shown[i] = (unsigned char)shown[i] < ' ' || shown[i] == 127 ? '?' : shown[i];
     }
-    return located(part,
-                   slc_fail(err, SLC_ERR_INPUT, "column %s has '%s'%s, expected %s",
-                            column_name(part, m), shown, field->bytes > bytes ? ".." : "",
-                            expected),
-                   field, err);
+    const bool nan = strcasecmp(shown, "nan") == 0 && !part->table->spec->missing_fixed;
+    const enum slc_status status =
+        slc_fail(err, SLC_ERR_INPUT, "column %s has '%s'%s, expected %s%s", column_name(part, m),
+                 shown, field->bytes > bytes ? ".." : "", expected,
+                 nan ? "; to read it as an empty field, add it to the words for empty fields" : "");
+
+    if (nan) {
+        slc_error_set_field(err, SLC_FIELD_NULL);
+    }
+    return located(part, status, field, err);
 }
 
 static bool

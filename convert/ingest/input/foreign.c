@@ -3,7 +3,7 @@
 #include <string.h>
 
 #define AS_TABLE "; save it as CSV, or pass the table from Python"
-#define AS_FRAME "; save it as CSV, or convert it with python3 -m sluice convert"
+#define AS_FRAME "; save it as CSV, or pass it to python3 -m sluice convert or append"
 #define AS_UTF8  "; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"
 
 /* The first format whose magic bytes the input has is reported. Magic bytes that are letters, as in
