@@ -48,13 +48,18 @@ enum slc_status cp_init_find(struct cp_state *state, struct slc_error *err)
      * read. */
     if (slc_run_folder_read(slc_files_or_system(options->files), options->init_folder, run,
                             &fault) != SLC_OK ||
-        !run->weighted || run->order != state->order || run->rank != state->rank) {
+        !run->weighted || run->order != state->order) {
         slc_run_folder_close(run);
         slc_free(run);
         return SLC_OK;
     }
-    enum slc_status status = SLC_OK;
-    if (run->recorded && run->record.content_sum != manifest->content_sum) {
+    enum slc_status status =
+        run->rank == state->rank
+            ? SLC_OK
+            : slc_fail(err, SLC_ERR_INPUT,
+                       "%s has a model of rank %" PRIu32 ", but this run has rank %" PRIu32,
+                       options->init_folder, run->rank, state->rank);
+    if (status == SLC_OK && run->recorded && run->record.content_sum != manifest->content_sum) {
         status = slc_run_names_open_unchanged(options->files, run, &state->init.names, err);
     }
     for (unsigned n = 0; n < state->order && status == SLC_OK; n++) {

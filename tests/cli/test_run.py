@@ -247,7 +247,8 @@ def starts(folder):
     shutil.copytree(os.path.join(folder, "o"), os.path.join(folder, "start"))
     more = fits("-i", 5, "--init", os.path.join(folder, "start"))
     check(abs(more[-1] - ten[-1]) < 1e-6, f"going on from a folder: {more[-1]}, {ten[-1]}")
-    sluice("cpd", store, "-r", 4, "--init", os.path.join(folder, "start"), "--nowrite", status=3)
+    said = sluice("cpd", store, "-r", 4, "--init", os.path.join(folder, "start"), "--nowrite", status=3)[1]
+    check("start has a model of rank 3, but this run has rank 4" in said, said)
     sluice("cpd", store, "-r", 3, "--init", os.path.join(folder, "absent"), "--nowrite", status=5)
     sluice("cpd", store, "-r", 3, "--mode-order", "1,2", "--nowrite", status=2)
     sluice("cpd", store, "-r", 3, "--mode-order", "1,2,4", "--nowrite", status=2)
