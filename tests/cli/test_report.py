@@ -306,7 +306,8 @@ def several(folder):
     check(links == [f"an%20array%20%26%20%3Cmore%3E/{name}/{'report.html' if name == '2' else 'run.json'}" for name in best], page.links)
     places = [page.text().index(f"{fits[name]:.6f}") for name in best]
     check(places == sorted(places) and "--rank" in page.text() and "--tol" not in page.text(), page.text())
-    sluice("report", *(os.path.join(runs, name) for name in "12"), "-o", path, "-f")
+    said, _ = sluice("report", *(os.path.join(runs, name) for name in "12"), "-o", path, "-f")
+    check(f"Report of {runs}/1 and {runs}/2 in " in said, said)
     with open(path, encoding="utf-8") as file:
         page = Page(file.read())
     score = json.loads(sluice("compare", *(os.path.join(runs, name) for name in "12"), "--json")[0])["runs"][1]["score"]

@@ -65,8 +65,11 @@ static int run(const struct command *command, int argc, char **argv)
         return console_error(&err);
     }
     if (!args.quiet) {
-        printf("Report of %s in %s, %s\n", operands.text[0], args.output,
-               format_data(&text, (double)bytes));
+        printf("Report of %s", operands.text[0]);
+        for (unsigned i = 1; i < operands.count; i++) {
+            printf("%s %s", i + 1 < operands.count ? "," : " and", operands.text[i]);
+        }
+        printf(" in %s, %s\n", args.output, format_data(&text, (double)bytes));
     }
     return 0;
 }
