@@ -303,7 +303,8 @@ static enum sluice_status append_to_store(const char *path,
                                               .entries = made.entries,
                                               .nnz_before = made.old_nnz,
                                               .nnz = made.appended_before ? made.old_nnz
-                                                                          : made.build.summary.nnz};
+                                                                          : made.build.summary.nnz,
+                                              .skipped = made.skipped};
 
         memcpy(filled.dims, made.dims, made.order * sizeof filled.dims[0]);
         status = API_FILL_REPORT(sluice_append_report, report, &filled, err);

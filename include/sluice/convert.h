@@ -252,6 +252,7 @@ struct sluice_append_report {
     uint64_t entries;    /* entries of the input */
     uint64_t nnz_before; /* nonzeros of the old store */
     uint64_t nnz;        /* nonzeros of the new store */
+    uint64_t skipped;    /* rows of a table that were skipped because of empty fields */
 };
 
 /* Adds the nonzeros of the tensor or table `input` to the store at `path`. The result equals a

@@ -3,39 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import os
 import re
 import sys
+import warnings
 from typing import Any, Dict, Iterable, Optional, Sequence
 
+from ._arrow import open_table
 from ._convert import convert
-from ._errors import InputError, SluiceError, UsageError
+from ._errors import SluiceError
 from ._tensor import Tensor
 
-FILE_FORMATS = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather", ".ipc": "feather", ".orc": "orc"}
 # Exit codes of the command sluice by the status of an error; 1 for any other status.
 EXIT_CODES = {"usage": 2, "input": 3, "format": 3, "unsupported": 3, "budget": 4, "io": 5, "nospace": 5, "damaged": 5}
-
-
-def open_table(path: str) -> Any:
-    """Opens a file, or a folder of Parquet files, with pyarrow or, for Parquet, with duckdb."""
-    folder = os.path.isdir(path)
-    form = "parquet" if folder else FILE_FORMATS.get(os.path.splitext(path)[1].lower())
-    if form is None:
-        raise UsageError(f"{path}: expected a file that ends in {', '.join(FILE_FORMATS)}, or a folder of Parquet files; "
-                         "the command `sluice convert` reads CSV and tensors")
-    os.stat(path)  # the error of pyarrow lacks the reason
-    try:
-        if importlib.util.find_spec("pyarrow") is not None:
-            return importlib.import_module("pyarrow.dataset").dataset(path, format=form)
-        if form == "parquet" and importlib.util.find_spec("duckdb") is not None:
-            return importlib.import_module("duckdb").read_parquet(os.path.join(path, "**", "*.parquet") if folder else path)
-    except (ImportError, OSError):
-        raise
-    except Exception as fault:  # each package has its own errors of damaged files
-        raise InputError(f"{path}: {fault}", "input", file=path) from None
-    raise UsageError("this needs the Python package pyarrow or, for Parquet, duckdb: pip install pyarrow")
 
 
 # Options of both commands whose name is not that of the argument.
@@ -58,17 +37,19 @@ def parse(given: Optional[Sequence[str]]) -> Dict[str, Any]:
     """Parses the command line."""
     parser = argparse.ArgumentParser(prog="python3 -m sluice", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="convert | append")
-    conversion = commands.add_parser("convert", help="convert a file to a store", description="The options are those of `sluice convert`.")
+    conversion = commands.add_parser("convert", help="convert a file to a store", 
+                                     description="The options are those of `sluice convert` with the same names.")
     conversion.add_argument("input", metavar="FILE", help="file, or folder of Parquet files")
     conversion.add_argument("output", metavar="OUT.slc")
     conversion.add_argument("--columns", metavar="LIST", help="modes; if not given, all columns except that of the values")
     conversion.add_argument("--value-column", metavar="NAME", help="column of the values; if not given, rows are counted")
     conversion.add_argument("--missing", choices=("error", "skip", "name"), default="error", help="rows with nulls [error]")
+    conversion.add_argument("--null", metavar="WORDS", help="words that are read as nulls: nan,NA")
     conversion.add_argument("--transform", metavar="STEPS", help="functions applied to the values: abs,log1p")
     conversion.add_argument("--keep-zeros", action="store_true", help="store values of 0 as listed cells")
     conversion.add_argument("-f", "--overwrite", "--force", action="store_true")
     addition = commands.add_parser("append", help="add the rows of a file to a store that was made from a table",
-                                   description="The options are those of `sluice append`.")
+                                   description="The options are those of `sluice append` with the same names.")
     addition.add_argument("store", metavar="X.slc")
     addition.add_argument("input", metavar="FILE", help="file with the columns of the table, or folder of Parquet files")
     addition.add_argument("--again", action="store_true", help="add the rows even if the same file was added before")
@@ -79,24 +60,35 @@ def parse(given: Optional[Sequence[str]]) -> Dict[str, Any]:
     return vars(parser.parse_args(given))
 
 
+def run(path: str, options: Dict[str, Any]) -> None:
+    """Runs a command and prints its result."""
+    if options.pop("command") == "convert":
+        tensor = convert(open_table(path), options.pop("output"), source_name=path, **options)
+        if options["columns"] is None:
+            print(f"sluice: note: every column is a mode ({', '.join(tensor.titles)}); select modes with --columns", file=sys.stderr)
+    else:
+        tensor = Tensor(options.pop("store"))
+        if not tensor.append(open_table(path), source_name=path, **options):
+            print(f"{path} was added before; add it again with --again")
+            return
+    print(tensor)
+    if tensor.skipped_rows > 0:
+        print(f"{tensor.skipped_rows:,} rows with nulls were skipped")
+
+
 def main(given: Optional[Sequence[str]] = None) -> int:
     options = parse(given)
     names = list(options)
-    path = options.pop("input")
+    warnings.showwarning = lambda message, *_: print(f"sluice: warning: {message}", file=sys.stderr)
     try:
-        if options.pop("command") == "convert":
-            print(convert(open_table(path), options.pop("output"), source_name=path, **options))
-        else:
-            with Tensor(options.pop("store")) as tensor:
-                added = tensor.append(open_table(path), source_name=path, **options)
-                print(tensor if added else f"{path} was added before; add it again with --again")
+        run(options.pop("input"), options)
     except KeyboardInterrupt:
         return 130
     except SluiceError as fault:
         print(f"sluice: {message_of(fault, names)}", file=sys.stderr)
         return EXIT_CODES.get(fault.status, 1)
     except OSError as fault:
-        print(f"sluice: {fault}", file=sys.stderr)
+        print(f"sluice: {f'{fault.filename}: ' if fault.filename else ''}{fault.strerror or fault}", file=sys.stderr)
         return EXIT_CODES["io"]
     return 0
 

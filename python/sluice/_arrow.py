@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
+import os
 import re
+import warnings
 from ctypes import CFUNCTYPE, POINTER, Structure, byref, c_char_p, c_int, c_int64, c_void_p
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from ._arguments import items
-from ._errors import UsageError
+from ._errors import InputError, UsageError
 from ._numpy import np
 
 ROWS = 1 << 16  # number of rows of a batch of columns
+FILE_FORMATS = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather", ".ipc": "feather", ".orc": "orc"}
 
 
 class Schema(Structure):
@@ -220,6 +224,44 @@ def is_table(source: Any) -> bool:
         hasattr(source, "to_numpy") and hasattr(source, "columns"))
 
 
+def is_table_file(source: Any) -> bool:
+    """Returns whether a source is the path of a file that open_table reads, or of a folder other than a store."""
+    return isinstance(source, (str, bytes, os.PathLike)) and (
+        os.path.splitext(os.fsdecode(source))[1].lower() in FILE_FORMATS or
+        (os.path.isdir(source) and not os.path.exists(os.path.join(os.fsdecode(source), "tensor.json"))))
+
+
+def open_table(source: Any) -> Any:
+    """Opens a file, or a folder of Parquet files, with pyarrow or, for Parquet, with duckdb."""
+    path = os.fsdecode(source)
+    folder = os.path.isdir(path)
+    form = "parquet" if folder else FILE_FORMATS.get(os.path.splitext(path)[1].lower())
+    if form is None:
+        raise UsageError(f"{path}: expected a file that ends in {', '.join(FILE_FORMATS)}, or a folder of Parquet files; "
+                         "the command `sluice convert` reads CSV and tensors")
+    os.stat(path)  # the error of pyarrow lacks the reason
+    try:
+        if importlib.util.find_spec("pyarrow") is not None:
+            return importlib.import_module("pyarrow.dataset").dataset(path, format=form)
+        if form == "parquet" and importlib.util.find_spec("duckdb") is not None:
+            return _zoned(importlib.import_module("duckdb").read_parquet(os.path.join(path, "**", "*.parquet") if folder else path))
+    except (ImportError, OSError):
+        raise
+    except Exception as fault:  # each package has its own errors of damaged files
+        raise InputError(f"{path}: {fault}", "input", file=path) from None
+    raise UsageError("this needs the Python package pyarrow or, for Parquet, duckdb: pip install pyarrow")
+
+
+def _zoned(relation: Any) -> Any:
+    """Warns if DuckDB converts times of the relation to the time zone of its session."""
+    times = [name for name, kind in zip(relation.columns, relation.types) if str(kind) == "TIMESTAMP WITH TIME ZONE"]
+    if times:
+        zone = importlib.import_module("duckdb").sql("SELECT current_setting('TimeZone')").fetchall()[0][0]
+        warnings.warn(f"duckdb reads the times of {', '.join(times)} in the zone {zone}; with pyarrow, they have the zone of the file",
+                      RuntimeWarning, stacklevel=4)
+    return relation
+
+
 def _names(source: Any) -> List[Any]:
     if isinstance(source, dict):
         return list(source)
@@ -243,7 +285,8 @@ def table_items(source: Any, columns: Union[None, str, Sequence[Any]], value_col
     return ",".join(_item(str(one)) if one in names else str(one) for one in items("columns", columns, "a list of columns")) or None
 
 
-_COLUMNS = re.compile(r'(?:^|,)\s*(?:\w+\()?\s*("(?:""|[^"])*"|[^,()"]+)(?:[^,()"]*\)|,[^()]*\))?')
+_RULES = "sorted|int|bin|log|minute|hour|weekday|day|month|year|yearmonth|date|datehour|dateminute"
+_COLUMNS = re.compile(rf'(?:^|,)\s*(?:(?:{_RULES})\()?\s*("(?:""|[^"])*"|[^,()"]+)(?:[^,()"]*\)|,[^()]*\))?')
 
 
 def _are_known(items: str, names: Sequence[Any]) -> bool:
@@ -253,10 +296,11 @@ def _are_known(items: str, names: Sequence[Any]) -> bool:
     return all((one[1:-1].replace('""', '"') if one.startswith('"') else one) in texts for one in found)
 
 
-def table_stream(source: Any, items: Optional[str], value_column: Optional[Any]) -> Any:
+def table_stream(source: Any, items: Optional[str], value_column: Optional[Any]) -> Tuple[Any, Sequence[int]]:
     """
-    Returns an object for the stream of a table; `pointer` of the object is the stream's address. If
-    the source can do this, the stream has only the columns whose names occur in `items`.
+    Returns an object for the stream of a table, whose `pointer` is the address of the stream, and
+    the numbers of the stream's columns in the table. If the source can do this, the stream has only
+    the columns whose names occur in `items`.
     """
     names = _names(source)
     used = [name for name in names
@@ -264,14 +308,16 @@ def table_stream(source: Any, items: Optional[str], value_column: Optional[Any])
     if items is not None and not (_are_known(items, names) and (
             value_column is None or str(value_column) in map(str, names))):
         used = names  # the library rejects the items, and its message lists all columns
+    numbers: Sequence[int] = range(1, len(names) + 1)
     if hasattr(source, "scanner"):  # a dataset
+        numbers = [names.index(name) + 1 for name in used]
         source = source.scanner(columns=used, batch_size=ROWS, batch_readahead=2, fragment_readahead=1)
     if hasattr(source, "to_reader") and not hasattr(source, "__arrow_c_stream__"):
         source = source.to_reader()
     if hasattr(source, "__arrow_c_stream__"):
         try:
-            return _Capsule(source.__arrow_c_stream__())
+            return _Capsule(source.__arrow_c_stream__()), numbers
         except (ImportError, TypeError, ValueError):  # pandas without pyarrow, or with columns of objects of several types
             if not hasattr(source, "to_numpy"):
                 raise
-    return ColumnStream([Column(str(name), source[name]) for name in used])
+    return ColumnStream([Column(str(name), source[name]) for name in used]), [names.index(name) + 1 for name in used]

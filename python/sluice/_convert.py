@@ -8,7 +8,7 @@ from ctypes import byref, c_uint32, c_uint64, c_void_p
 from typing import Any, Dict, Optional, Sequence, Union
 
 from . import _structs as c
-from ._arrow import is_table, table_items, table_stream
+from ._arrow import is_table, is_table_file, open_table, table_items, table_stream
 from ._arguments import encoded, flag, items, path_bytes, path_text, real, text, whole, wholes, wrong
 from ._errors import UsageError
 from ._library import LIB, Progress, Run, options, pointer, size
@@ -107,7 +107,7 @@ def separator(delimiter: str) -> bytes:
 
 def _file(run: Run, source: PathLike, output: PathLike, known: c.ConvertOptions, columns: Union[None, str, Sequence[Any]],
           value_column: Optional[Any], delimiter: Optional[str], header: bool, missing: str,
-          labels: Labels, values: Optional[PathLike], transform: Optional[str]) -> None:
+          labels: Labels, values: Optional[PathLike], transform: Optional[str], report: c.ConvertReport) -> None:
     """Converts a file. With `columns`, the file is a table."""
     if values is not None:
         known.values = path_bytes(values, "values")
@@ -118,7 +118,7 @@ def _file(run: Run, source: PathLike, output: PathLike, known: c.ConvertOptions,
     known.table.no_header = not header
     set_label_files(known, labels)
     _set_values(known, value_column, missing, transform)
-    run.call("sluice_convert", path_bytes(source, "source"), path_bytes(output, "output"), byref(known), None)
+    run.call("sluice_convert", path_bytes(source, "source"), path_bytes(output, "output"), byref(known), byref(report))
 
 
 def _set_values(known: c.ConvertOptions, value_column: Optional[Any], missing: str, transform: Optional[str]) -> None:
@@ -129,13 +129,13 @@ def _set_values(known: c.ConvertOptions, value_column: Optional[Any], missing: s
 
 
 def _stream(run: Run, source: Any, output: PathLike, known: c.ConvertOptions, columns: Union[None, str, Sequence[Any]],
-            value_column: Optional[Any], missing: str, transform: Optional[str]) -> None:
+            value_column: Optional[Any], missing: str, transform: Optional[str], report: c.ConvertReport) -> None:
     """Converts a table that is not a file."""
     items = table_items(source, columns, value_column)
     known.table.columns = None if items is None else items.encode(errors="surrogateescape")
     _set_values(known, value_column, missing, transform)
-    stream = table_stream(source, items, value_column)
-    run.call("sluice_convert_arrow", c_void_p(stream.pointer), path_bytes(output, "output"), byref(known), None)
+    stream, run.columns = table_stream(source, items, value_column)
+    run.call("sluice_convert_arrow", c_void_p(stream.pointer), path_bytes(output, "output"), byref(known), byref(report))
 
 
 def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shape: Optional[Sequence[int]] = None,
@@ -173,8 +173,10 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
                      with the same rows: integers are names, too, unless the item is "int(NAME)".
                      The table is read batch by batch. In a list, an item that is the name of a
                      column needs no quotes. Without `columns`, all columns except that of the
-                     values are modes. `source_name` is the name of the table in `info().source`
-                     and in messages, such as the path of its file
+                     values are modes. The path of a Parquet, Feather, Arrow or ORC file, or of a
+                     folder of Parquet files, is opened with pyarrow or, for Parquet, with duckdb.
+                     `source_name` is the name of the table in `info().source` and in messages,
+                     such as the path of its file
 
     The store keeps the names: see Tensor.labels. Values of duplicates are added unless `duplicates`
     is "mean", "min", "max", "error", "keep-first" or "keep-last". With `keep_zeros`, values of 0 are
@@ -186,7 +188,8 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     from the last commit of the conversion, unless `restart` is True; `checkpoint_interval` is the
     time between commits in seconds. `format` is the format of a file, as for --format of the
     command. Data larger than memory is sorted in files in `temp_folder`, which have at most
-    `max_temp` bytes together.
+    `max_temp` bytes together. `skipped_rows` of the result is the number of rows that
+    missing="skip" left out.
 
     >>> coords = [[0, 0, 1], [2, 0, 1]]                   # one row per mode
     >>> t = sluice.convert(coords, "t.slc", [1.5, 2, 4], labels={0: ["ann", "bob"]})
@@ -201,8 +204,12 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     flag("header", header)
     flag("restart", restart)
     real("checkpoint_interval", checkpoint_interval, 0)
+    if is_table_file(source) and format == "auto":
+        source, source_name = open_table(source), source_name or source
     of_file = isinstance(source, (str, bytes, os.PathLike))
     of_table = not of_file and is_table(source)
+    if not of_file and not of_table and hasattr(source, "collect"):
+        raise UsageError(f"{type(source).__name__} is not a table yet: collect it first (.collect())")
     if not isinstance(value, str) and columns is None and not of_table:
         choose("value", VALUES, value)
     if (not isinstance(value, str) or value not in VALUES) and (of_table or columns is not None) and value_column is None:
@@ -210,7 +217,7 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     if not of_file and (delimiter is not None or not header or format != "auto" or restart or checkpoint_interval != 0):
         raise UsageError("delimiter, header, format, restart and checkpoint_interval apply only to files")
     if not of_file and not of_table and (missing != "error" or null is not None or transform is not None):
-        raise UsageError("missing, null and transform apply only to files and tables")
+        raise UsageError(f"missing, null and transform apply only to files and tables, not to {type(source).__name__}")
     if not of_table and source_name is not None:
         raise UsageError("source_name applies only to tables that are not files")
     if of_table and (labels is not None or values is not None):
@@ -232,14 +239,14 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
         coords = [column.astype(np.int64) if len(column) == 0 else column for column in coords]
         values, shape = np.reshape(source.vals, -1), source.shape if shape is None else shape
     elif not of_file and values is None:
-        raise UsageError(f"{type(source).__name__} is neither a table (collect a lazy frame first) nor a supported sparse "
+        raise UsageError(f"{type(source).__name__} is neither a table nor a supported sparse "
                          "array, and coordinates need values: convert(coords, output, values)")
     elif not of_file and not hasattr(source, "__iter__"):
         raise wrong("source", source, "a file, a table, a sparse array or coordinates")
     elif not of_file:
         coords = [plain(column, f"the indices of mode {n}") for n, column in enumerate(source)]
         values = plain(values, "the values")
-    run = Run()
+    run, report = Run(), options(c.ConvertReport)
     known = _options(run, shape, index_base, duplicates, codec, value, relabel, fibers, overwrite, threads, memory,
                      progress, c.ConvertOptions if of_file or of_table else c.BuilderOptions)
     set_sort_limits(known, block_bytes, temp_folder, max_temp)
@@ -248,15 +255,17 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
         known.table.null = null_words(null)
     if of_file:
         known.dialect, known.restart, known.commit_seconds = choose("format", FORMATS, format), restart, checkpoint_interval
-        _file(run, source, output, known, columns, value_column, delimiter, header, missing, labels, values, transform)
+        _file(run, source, output, known, columns, value_column, delimiter, header, missing, labels, values, transform, report)
     elif of_table:
         known.source_name = None if source_name is None else path_bytes(source_name, "source_name")
-        _stream(run, source, output, known, columns, value_column, missing, transform)
+        _stream(run, source, output, known, columns, value_column, missing, transform, report)
     else:
         if np.ndim(values) != 1:
             raise wrong("values", values, "an array with one value for each nonzero")
         _push(run, output, coords, np.asarray(values), known, names)
-    return Tensor(output)
+    tensor = Tensor(output)
+    tensor.skipped_rows = report.skipped
+    return tensor
 
 
 def generate(output: PathLike, shape: Sequence[int], nnz: int, *, seed: int = 0, rank: int = 0, noise: float = 0,

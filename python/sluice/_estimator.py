@@ -242,6 +242,9 @@ class CPD:
                 raise UsageError(f"mode {mode} of the fitted tensor has a name twice, so names do not identify its indices")
             rows = np.array([places.get(name, -1) for name in new], dtype=np.int64)
             shown = [name or f"index {index}" for index, name in enumerate(new) if rows[index] < 0]
+        if len(shown) == len(rows) and unseen == "skip":
+            raise InputError(f"{tensor.path}: mode {mode} has no index of the fitted tensor, so all nonzeros would be ignored; "
+                             "use a mode that both have, such as the weekday instead of the date", "input", file=tensor.path, field="unseen")
         if len(shown) > 0 and unseen == "error":
             more = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
             raise InputError(f"{tensor.path}: mode {mode} has {', '.join(map(str, shown[:SHOWN]))}{more}, "

@@ -9,7 +9,7 @@ import threading
 import time
 import warnings
 from ctypes import byref, c_int
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Sequence
 
 from ._arguments import function, is_bool, whole, wrong
 from ._errors import BudgetError, InputError, SluiceError, StorageError, UsageError
@@ -103,7 +103,10 @@ def size(name: str, value: Any) -> int:
     return whole(name, out.value, 1)
 
 
-def fault(status: int, err: Error) -> SluiceError:
+def fault(status: int, err: Error, columns: Sequence[int] = ()) -> SluiceError:
+    """Returns the error. `columns` are the numbers of the columns of a table, if some were left out."""
+    if err.column != NOWHERE and err.column <= len(columns):
+        err.column = columns[err.column - 1]
     fields = [KEYWORDS.get(member.decode(), member.decode()) for member in (err.field, err.other_field) if member]
     err.field = err.other_field = None  # the text below adds the Python names instead
     text = ctypes.create_string_buffer(2048)
@@ -127,12 +130,12 @@ def call(name: str, *args: Any) -> None:
         warn()
 
 
-def call_silently(name: str, *args: Any) -> None:
+def call_silently(name: str, *args: Any, columns: Sequence[int] = ()) -> None:
     """Does the same as call, but leaves warnings of the library to another thread."""
     err = Error(line=NOWHERE, column=NOWHERE, block=NOWHERE, offset=NOWHERE)
     status = getattr(LIB, name)(*args, byref(err))
     if status != 0:
-        raise fault(status, err)
+        raise fault(status, err, columns)
 
 
 class Run:
@@ -149,6 +152,7 @@ class Run:
         self._tasks: queue.SimpleQueue = queue.SimpleQueue()
         self._held: list = []  # keeps callbacks alive while the library uses them
         self._reported = 0.0
+        self.columns: Sequence[int] = ()  # numbers of the columns of a table, for errors
 
     def watch(self, known: Any, progress: Optional["Progress"] = None) -> None:
         """Sets `stop` and `progress` in options; calls progress at most ten times a second."""
@@ -180,7 +184,7 @@ class Run:
 
     def _work(self, name: str, args: tuple, end: list) -> None:
         try:
-            call_silently(name, *args)
+            call_silently(name, *args, columns=self.columns)
         except BaseException as raised:  # raised again in the caller's thread
             end.append(raised)
         finally:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple, TypeVar
 
 from . import _structs as c
-from ._arrow import is_table, table_stream
+from ._arrow import is_table, is_table_file, open_table, table_stream
 from ._arguments import encoded, items, path_bytes, path_text, text, whole, wrong
 from ._errors import SluiceError, UsageError
 from ._library import LIB, Progress, Run, call, fault, options, size
@@ -113,6 +113,7 @@ class Stored:
         self._store: Optional[_Handle] = None
         self.path = path_text(path)
         self._store = _Handle(path)
+        self.skipped_rows = 0  # rows of a table with nulls that convert or the last append skipped
         self._read_shape()
 
     def _info(self) -> c.StoreInfo:
@@ -444,7 +445,8 @@ class Stored:
         does not show that it is a table. `labels` is as for convert, with a line for every index
         that exists after the append; existing names are kept. If `source` is an .npy file with
         coordinates, `values` is the .npy file with their values. `source_name` is the name of a
-        table in `info().appended`, such as the path of its file.
+        table in `info().appended`, such as the path of its file. `skipped_rows` is then the number
+        of rows that were left out because of nulls.
 
         >>> with open("more.tns", "w") as file:
         ...     print("40 30 21 1.5", file=file)
@@ -453,6 +455,8 @@ class Stored:
         >>> t.shape, t.nnz
         ((40, 30, 21), 4001)
         """
+        if is_table_file(source) and format == "auto":
+            source, source_name = open_table(source), source_name or source
         known = options(c.AppendOptions)
         known.index_base = first_index(index_base)
         known.duplicates = choose("duplicates", DUPLICATES, duplicates)
@@ -470,11 +474,12 @@ class Stored:
         if not is_table(source) and not isinstance(source, (str, bytes, os.PathLike)):
             raise wrong("source", source, "a file or a table; to add coordinates, write them to a file, for example with Tensor.export")
         if is_table(source):
-            stream = table_stream(source, None, None)
+            stream, run.columns = table_stream(source, None, None)
             run.call("sluice_append_arrow", path_bytes(self.path), c_void_p(stream.pointer), byref(known), byref(report))
         else:
             run.call("sluice_append", path_bytes(self.path), path_bytes(source, "source"), byref(known), byref(report))
         self._reopen()
+        self.skipped_rows = report.skipped
         return not report.known
 
     def slice(self: Self, output: PathLike, ranges: Dict[int, Any], *, keep_indices: bool = False,

@@ -106,7 +106,7 @@ class AppendOptions(Structure):
 
 class AppendReport(Structure):
     _fields_ = [("struct_bytes", U64), ("order", U32), ("layouts_dropped", U32), ("dims", U64 * MAX_ORDER),
-                ("known", U64), ("entries", U64), ("nnz_before", U64), ("nnz", U64)]
+                ("known", U64), ("entries", U64), ("nnz_before", U64), ("nnz", U64), ("skipped", U64)]
 
 
 class Range(Structure):

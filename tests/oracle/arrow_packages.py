@@ -158,6 +158,8 @@ def own_writers(table):
     arguments = ["--columns", items, "--value-column", "tip", "-f"]
     subprocess.run([sys.executable, "-m", "sluice", "convert", "t.parquet", "csv.slc", *arguments], check=True, cwd=FOLDER)
     same("csv.slc", "x.slc", "python3 -m sluice convert")
+    sluice.convert(path("t.parquet"), path("csv.slc"), columns=items, **options).close()
+    same("csv.slc", "x.slc", "the path of a Parquet file")
     subprocess.run([sys.executable, "-m", "sluice", "append", "csv.slc", "t.parquet"], check=True, cwd=FOLDER)
     with open(path("cut.parquet"), "wb") as file:
         file.write(b"PAR1")

@@ -247,8 +247,54 @@ def command(folder):
             with contextlib.redirect_stderr(io.StringIO()) as told:
                 status = main.main(["convert", "x.parquet", os.path.join(folder, "x.slc"), *arguments])
             check(status != 0 and part in told.getvalue(), (arguments, told.getvalue()))
+        with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.redirect_stderr(io.StringIO()) as told:
+            status = [main.main(["convert", "x.parquet", os.path.join(folder, "x.slc"), "-f", "--missing", "skip", *one])
+                      for one in ((), ("--columns", "a,hour(n)"), ("--columns", "a", "--null", "x"))]
+        check(status == [0, 0, 3] and printed.getvalue().count("\n1 rows with nulls were skipped\n") == 2, printed.getvalue())
+        for part in ("note: every column is a mode (a, n); select modes with --columns", "sluice: warning: hour(n): all times", "no rows"):
+            check(part in told.getvalue(), (part, told.getvalue()))
+        main.open_table = _arrow.open_table
+        with contextlib.redirect_stderr(io.StringIO()) as told:
+            check(main.main(["append", os.path.join(folder, "x.slc"), "none.parquet"]) == 5, "no file")
+        check(told.getvalue() == "sluice: none.parquet: No such file or directory\n", told.getvalue())
     finally:
         main.open_table = kept
+
+
+def paths(folder):
+    """convert and append open table files by their names; errors have the numbers of the columns in the file."""
+    class Dataset:
+        """A dataset of pyarrow: it reads only the columns that are asked for."""
+
+        columns = names = ["n", "a", "b"]
+
+        def __init__(self, path):
+            self.schema, self.rows = self, {"n": [1.0, 2.0], "a": ["x", "y"], "b": ["u", "" if path.endswith("gaps.orc") else "v"]}
+
+        def scanner(self, columns, **_):
+            return Capsules({name: self.rows[name] for name in columns})
+
+    kept, made = _arrow.open_table, os.path.join(folder, "x.slc")
+    for module in (sluice._convert, sluice._stored):
+        module.open_table = Dataset
+    try:
+        found = sluice.convert(os.path.join(folder, "x.parquet"), made, columns="a,b")
+        check((found.shape, found.info().source, found.skipped_rows) == ((2, 2), os.path.join(folder, "x.parquet"), 0), found.info())
+        check(found.append(os.path.join(folder, "y.orc")) is True, "append")
+        os.mkdir(os.path.join(folder, "parts"))
+        check(sluice.convert(os.path.join(folder, "parts"), made, columns="a", overwrite=True).shape == (2,), "folder")
+        gaps = sluice.convert(os.path.join(folder, "gaps.orc"), made, columns="b,a", missing="skip", overwrite=True)
+        check((gaps.shape, gaps.skipped_rows) == ((1, 1), 1), gaps.skipped_rows)
+        check(gaps.append(os.path.join(folder, "more-gaps.orc")) and gaps.skipped_rows == 1, gaps.skipped_rows)
+        fault = fails(sluice.InputError, "column b has ''", sluice.convert, os.path.join(folder, "gaps.orc"), made, columns="b", overwrite=True)
+        check((fault.line, fault.column) == (2, 3), vars(fault))
+        fails(sluice.UsageError, "among the 3 columns", sluice.convert, os.path.join(folder, "x.orc"), made, columns="hours(a),b", overwrite=True)
+    finally:
+        for module in (sluice._convert, sluice._stored):
+            module.open_table = kept
+    lazy = type("Lazy", (), {"collect": None})()
+    fails(sluice.UsageError, "Lazy is not a table yet: collect it first", sluice.convert, lazy, made, columns="a", missing="skip")
+    fails(sluice.UsageError, "not to int", sluice.convert, 3, made, missing="skip")
 
 
 def sources(folder):
@@ -315,6 +361,7 @@ run([
     ("names of columns", names),
     ("errors", faults),
     ("python3 -m sluice", command),
+    ("paths of table files", paths),
     ("the names of sources", sources),
     ("NumPy is not imported", memory),
     ("tables of pyarrow, polars, DuckDB and pandas", packages),

@@ -313,6 +313,8 @@ def matched_names(folder):
     rest = sluice.convert([column[kept] for column in coords], os.path.join(folder, "rest.slc"), rows[kept, 3], shape=(12, 9, 7),
                           labels=names | {2: [name.replace("never", "sat") for name in names[2]]})
     check(np.allclose(model.transform(other, unseen="skip"), model.transform(rest), rtol=1e-12, atol=1e-14), "unseen names are skipped")
+    new = sluice.convert(coords, os.path.join(folder, "new.slc"), rows[:, 3], labels=names | {2: [f"new {name}" for name in names[2]]})
+    fails(sluice.InputError, "mode 2 has no index of the fitted tensor, so all nonzeros would be ignored", model.transform, new, unseen="skip")
     fails(sluice.UsageError, "mode 0 has names only in the fitted tensor", model.transform, coords, values=rows[:, 3])
     fails(sluice.UsageError, "coordinates need values", sluice.CPD(rank=1).fit(coords, values=rows[:, 3]).transform, coords)
     byname = sluice.CPD(rank=3, mode=0, iters=5).fit(coords, values=rows[:, 3], labels=names)

@@ -244,8 +244,8 @@ static void appends_tables(void)
     static const char *const who[] = {"ann", "b;b", "cyd", NULL};
     const char *folder = slc_test_folder();
     const char *input = written(folder, "in.csv", table), *output = place(folder, "out.slc");
-    const char *more =
-        written(folder, "more.txt", "who;when;fare;count\ncyd;2023-04-01 01:00:00;5;2\n");
+    const char *more = written(
+        folder, "more.txt", "who;when;fare;count\ncyd;2023-04-01 01:00:00;5;2\n;2023-04-01;5;2\n");
     const char *labels[] = {folder};
     struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_convert_options options = {.struct_bytes = sizeof options};
@@ -273,6 +273,7 @@ static void appends_tables(void)
     append.label_count = 0;
     API_OK(sluice_append(output, more, &append, &report, &err), &err);
     CU_ASSERT_EQUAL(report.entries, 1);
+    CU_ASSERT_EQUAL(report.skipped, 1);
     store = opened(output);
     expect_names(store, 0, "who", who);
     sluice_store_close(store);
