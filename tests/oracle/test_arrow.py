@@ -9,6 +9,9 @@ import os
 import subprocess
 import sys
 import threading
+import types as types_module
+import warnings
+from unittest import mock
 
 import numpy as np
 import same_table
@@ -292,6 +295,12 @@ def paths(folder):
     finally:
         for module in (sluice._convert, sluice._stored):
             module.open_table = kept
+    relation = types_module.SimpleNamespace(columns=["when", "a"], types=["TIMESTAMP WITH TIME ZONE", "VARCHAR"])
+    answer = types_module.SimpleNamespace(fetchall=lambda: [("Etc/UTC",)])
+    with mock.patch.dict(sys.modules, duckdb=types_module.SimpleNamespace(sql=lambda _: answer)), warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        check(_arrow._zoned(relation) is relation, "another relation")
+    check([str(one.message)[:54] for one in told] == ["duckdb reads the times of when in the zone Etc/UTC; wi"], told)
     lazy = type("Lazy", (), {"collect": None})()
     fails(sluice.UsageError, "Lazy is not a table yet: collect it first", sluice.convert, lazy, made, columns="a", missing="skip")
     fails(sluice.UsageError, "not to int", sluice.convert, 3, made, missing="skip")
