@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import glob
 import importlib.util
 import os
 import re
@@ -225,10 +226,13 @@ def is_table(source: Any) -> bool:
 
 
 def is_table_file(source: Any) -> bool:
-    """Returns whether a source is the path of a file that open_table reads, or of a folder other than a store."""
-    return isinstance(source, (str, bytes, os.PathLike)) and (
-        os.path.splitext(os.fsdecode(source))[1].lower() in FILE_FORMATS or
-        (os.path.isdir(source) and not os.path.exists(os.path.join(os.fsdecode(source), "tensor.json"))))
+    """Returns whether a source is the path of a file that open_table reads, or of a folder with Parquet files."""
+    if not isinstance(source, (str, bytes, os.PathLike)):
+        return False
+    path = os.fsdecode(source)
+    if not os.path.isdir(path):
+        return os.path.splitext(path)[1].lower() in FILE_FORMATS
+    return next(glob.iglob(os.path.join(glob.escape(path), "**", "*.parquet"), recursive=True), None) is not None
 
 
 def open_table(source: Any) -> Any:

@@ -184,8 +184,8 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     `memory` limits the memory of the process, including arrays. `fibers` selects the mode, or (mode,
     bits), whose fibers are kept together; with "auto", the nonzeros determine the mode. `progress`
     is called regularly with the phase, the units done and the units in total (None: unknown).
-    Ctrl-C stops the call. If a long conversion of a file was interrupted, the same call resumes
-    from the last commit of the conversion, unless `restart` is True; `checkpoint_interval` is the
+    Ctrl-C stops the call. If a long conversion of a text or tensor file was interrupted, the
+    same call resumes from the last commit of the conversion, unless `restart` is True; `checkpoint_interval` is the
     time between commits in seconds. `format` is the format of a file, as for --format of the
     command. Data larger than memory is sorted in files in `temp_folder`, which have at most
     `max_temp` bytes together. `skipped_rows` of the result is the number of rows that
@@ -215,7 +215,7 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     if (not isinstance(value, str) or value not in VALUES) and (of_table or columns is not None) and value_column is None:
         value, value_column = "auto", value
     if not of_file and (delimiter is not None or not header or format != "auto" or restart or checkpoint_interval != 0):
-        raise UsageError("delimiter, header, format, restart and checkpoint_interval apply only to files")
+        raise UsageError("delimiter, header, format, restart and checkpoint_interval apply only to files, not to tables or Parquet")
     if not of_file and not of_table and (missing != "error" or null is not None or transform is not None):
         raise UsageError(f"missing, null and transform apply only to files and tables, not to {type(source).__name__}")
     if not of_table and source_name is not None:

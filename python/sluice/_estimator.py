@@ -11,6 +11,7 @@ import weakref
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ._arguments import whole
+from ._arrow import is_table_file
 from ._convert import convert
 from ._errors import InputError, SluiceError, UsageError
 from ._interop import package
@@ -203,7 +204,7 @@ class CPD:
         with contextlib.ExitStack() as end:
             if isinstance(x, Tensor):
                 yield x, end
-            elif isinstance(x, (str, bytes, os.PathLike)) and os.path.isdir(x):
+            elif isinstance(x, (str, bytes, os.PathLike)) and os.path.isdir(x) and not is_table_file(x):
                 with Tensor(os.fsdecode(x)) as tensor:
                     yield tensor, end
             else:
