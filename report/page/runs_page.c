@@ -72,7 +72,8 @@ static void run_row(struct slc_html *html, const struct slc_runs_page *page, uns
                        : "-");
     for (size_t k = 0; k < json_array_size(page->differ); k++) {
         const char *name = json_string_value(json_array_get(page->differ, k));
-        char *value = json_dumps(json_object_get(run->options, name), JSON_ENCODE_ANY);
+        char *value = json_dumps(json_object_get(run->options, name),
+                                 JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 
         slc_html_put(html, "<td>");
         slc_html_text(html, value != NULL ? value : "-");

@@ -16,7 +16,8 @@ static const struct {
       "; it is a store already, which other commands accept as input"}},
     {"sweep.json",
      {"; it has the runs of a sweep: name the store that they were made from",
-      "; it has the runs of a sweep: name the folder of one run, such as r4-seed0",
+      "; it has the runs of a sweep: name the folder of one run, such as the "
+      "best one, which sweep.json names",
       "; it has the runs of a sweep"}},
     {"run.json",
      {"; it has the results of a run: name the store that they were made from", "",

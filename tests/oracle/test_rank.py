@@ -353,6 +353,10 @@ def compared(folder):
     found = json.loads(sluice("compare", one, two, "--json")[0])["runs"][1]
     check(found["score"] > 0.99 and found["rows"] == [6, 5, 4], found)
     check("u9" not in sluice("compare", one, two)[0], "a row that only one run has")
+    short = os.path.join(folder, "short")
+    sluice("cpd", one + ".slc", "-r", 2, "-i", 200, "-o", short, "-q")
+    found = sluice("compare", one, short)[0]
+    check("1e-5" in found and "1.0000000" not in found, f"the default of --tol: {found}")
     check("and no names that show which rows correspond" in sluice("compare", one, outs[0], status=3)[1], "other modes")
     os.rename(two + ".slc", two + ".moved")
     check("mode 1 has 6 rows" in sluice("compare", one, two, status=3)[1], "names that are gone")

@@ -51,8 +51,8 @@ static void print_options(const struct slc_runs_comparison *comparison)
         (void)snprintf(label, sizeof label, "--%s", name);
         print_label(label);
         for (unsigned i = 0; i < comparison->count; i++) {
-            char *text =
-                json_dumps(json_object_get(comparison->run[i]->options, name), JSON_ENCODE_ANY);
+            char *text = json_dumps(json_object_get(comparison->run[i]->options, name),
+                                    JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 
             printf(" %12s", text != NULL ? text : "-");
             free(text);
