@@ -110,6 +110,13 @@ def many_rows(folder):
     wide["a"] = np.array([("%d " % (i % 3)) * 2000 for i in range(2000)])
     wide["b"] = np.arange(2000)
     both(folder, wide, "a,b")
+    # Columns that together exceed the text of a piece, although each row fits.
+    both(folder, {f"c{k}": np.array([f"{i} " * 300 for i in range(300)]) for k in range(10)}, ",".join(f"c{k}" for k in range(10)))
+    # The fields before a fault fill the text of a piece.
+    wide = {"a": np.array(["x" * 9000] * 300), "v": np.arange(1.0, 301)}
+    for items, value, part in (("bin(a,1)", "v", "1:1: column a has 'xxx"), ("v", "a", "1:1: column a has 'xxx"),
+                               ("bin(v,2),a", "v", "1:1: column a has a string of 9000 bytes")):
+        fails(sluice.InputError, part, sluice.convert, wide, os.path.join(folder, "w.slc"), columns=items, value_column=value)
 
 
 def gaps(folder):

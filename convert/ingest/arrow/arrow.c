@@ -284,42 +284,68 @@ static enum slc_status next(void *context, struct slc_csv_part *part, struct slc
     return SLC_OK;
 }
 
+/* Writes the fields of up to `rows` rows. Returns the number of rows that are complete. If it is 0,
+ * *use is the use whose field of the first row is not written, because of *fault or for lack of
+ * space. */
+static unsigned write_rows(const struct slc_arrow *arrow,
+                           struct slc_csv_part *part,
+                           unsigned rows,
+                           unsigned *use,
+                           struct slc_error *fault)
+{
+    const struct slc_arrow_batch *batch = part->held;
+    const int64_t first = (int64_t)(part->first + part->position);
+
+    for (*use = 0; *use < arrow->use_count; (*use)++) {
+        struct slc_arrow_cells cells = {.column = &arrow->columns[*use],
+                                        .vector = &batch->vectors[*use],
+                                        .dictionary = &batch->dictionaries[*use],
+                                        .form = arrow->forms[*use]};
+
+        /* A fault of a later row is found again when its row comes first. */
+        *fault = (struct slc_error)SLC_ERROR_INIT;
+        rows =
+            slc_arrow_write(&cells, batch, first, rows, part->text, &part->spare, part->spare_end,
+                            part->starts + 2 * (size_t)*use, 2 * arrow->use_count, fault);
+        if (rows == 0) {
+            return 0;
+        }
+    }
+    return rows;
+}
+
 static unsigned render(void *context, struct slc_csv_part *part, unsigned most)
 {
     const struct slc_arrow *arrow = context;
-    const struct slc_arrow_batch *batch = part->held;
     const size_t before = part->spare;
-    const int64_t first = (int64_t)(part->first + part->position);
+    struct slc_error fault = SLC_ERROR_INIT;
+    unsigned use, written;
     unsigned rows = (unsigned)slc_min_u64(
         slc_min_u64(most, part->bytes - part->position),
         arrow->use_count > 0 ? SLC_CSV_STARTS / (2 * arrow->use_count) - 1 : SLC_CSV_BATCH);
 
-    for (unsigned use = 0; use < arrow->use_count && rows > 0; use++) {
-        struct slc_error fault = SLC_ERROR_INIT;
-        struct slc_arrow_cells cells = {.column = &arrow->columns[use],
-                                        .vector = &batch->vectors[use],
-                                        .dictionary = &batch->dictionaries[use],
-                                        .form = arrow->forms[use]};
-
-        rows =
-            slc_arrow_write(&cells, batch, first, rows, part->text, &part->spare, part->spare_end,
-                            part->starts + 2 * (size_t)use, 2 * arrow->use_count, &fault);
-        if (rows > 0) {
-            continue; /* a fault of a later row is found again when its row comes first */
-        }
-        part->spare = before;
-        if (fault.status == SLC_OK && before == 0) {
-            (void)slc_fail(&fault, SLC_ERR_INPUT, "the row has more than %zu bytes",
-                           part->spare_end);
-        }
-        if (fault.status != SLC_OK) {
-            (void)slc_fail(&part->fault, fault.status, "column %s: %s", arrow->columns[use].name,
-                           fault.message);
-            slc_error_locate_text(&part->fault, arrow->name, part->lines,
-                                  (uint64_t)arrow->columns[use].child + 1);
-        }
+    if (rows == 0) {
+        return 0;
     }
-    return rows;
+    /* Columns are written one after another, and the first ones may have used all space: with fewer
+     * rows, all columns fit. */
+    while ((written = write_rows(arrow, part, rows, &use, &fault)) == 0) {
+        part->spare = before;
+        if (fault.status != SLC_OK || rows == 1) {
+            break;
+        }
+        rows /= 2;
+    }
+    if (written == 0 && fault.status == SLC_OK && before == 0) {
+        (void)slc_fail(&fault, SLC_ERR_INPUT, "the row has more than %zu bytes", part->spare_end);
+    }
+    if (written == 0 && fault.status != SLC_OK) {
+        (void)slc_fail(&part->fault, fault.status, "column %s: %s", arrow->columns[use].name,
+                       fault.message);
+        slc_error_locate_text(&part->fault, arrow->name, part->lines,
+                              (uint64_t)arrow->columns[use].child + 1);
+    }
+    return written;
 }
 
 enum slc_status slc_arrow_open(struct ArrowArrayStream *stream,

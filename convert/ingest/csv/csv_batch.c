@@ -382,6 +382,7 @@ bool slc_csv_translate_batch(struct slc_csv_part *part, unsigned most)
 {
     const struct slc_csv_table *table = part->table;
     struct batch batch = {.part = part, .table = table};
+    const size_t spare = part->spare;
 
     most = most < SLC_CSV_BATCH ? most : SLC_CSV_BATCH;
     batch.found = table->feed != NULL
@@ -421,6 +422,9 @@ bool slc_csv_translate_batch(struct slc_csv_part *part, unsigned most)
     part->row_count += batch.count;
     part->records += done;
     part->skipped += done - batch.count;
+    if (batch.count == 0) {
+        part->spare = spare; /* so that the record with the fault fits when it is read alone */
+    }
     /* If this batch ended only because it was full (`most` records, or no space for more
      * positions), the next record can be translated in a batch. */
     return batch.count == chosen &&
