@@ -366,7 +366,7 @@ run_passes(struct residuals_run *run, uint64_t stream_bytes, struct slc_error *e
     return SLC_OK;
 }
 
-/* Fills in the result. Fails if a norm exceeds the largest number. */
+/* Fills in the result. Fails if a norm or a sum exceeds the largest number. */
 static enum slc_status fill_result(const struct residuals_run *run, struct slc_error *err)
 {
     const struct sums *total = &run->total;
@@ -380,6 +380,11 @@ static enum slc_status fill_result(const struct residuals_run *run, struct slc_e
                         "the norm of the residuals is %g, and that of the values %g: scale values "
                         "and model",
                         out->norm, out->values_norm);
+    }
+    if (!isfinite(total->magnitudes)) {
+        return slc_fail(err, SLC_ERR_NUMERIC,
+                        "the sum of the magnitudes of the residuals is %g: scale values and model",
+                        total->magnitudes);
     }
     out->rmse = slc_squares_root(&total->squares, nnz);
     out->mae = total->magnitudes / nnz;

@@ -276,6 +276,13 @@ def residuals_refused(folder):
     npy(os.path.join(out, "mode-1.npy"), [8e305] * 4, 4, 1)
     said = sluice("residuals", out, os.path.join(folder, "tiny.slc"), status=1)[1]
     check("the norm of the residuals is inf, and that of the values 5e-200: scale" in said, said)
+    # A sum above the largest number, whose norm is not.
+    huge = write(folder, "huge.tns", "".join(f"{i} {j} 3e307\n" for i in range(1, 5) for j in range(1, 5)))
+    sluice("convert", huge, os.path.join(folder, "huge.slc"), "-q")
+    npy(os.path.join(out, "mode-1.npy"), [0] * 4, 4, 1)
+    for options in ([], ["--json"]):
+        said = sluice("residuals", out, os.path.join(folder, "huge.slc"), *options, status=1)
+        check(said[0] == "" and "sum of the magnitudes of the residuals is inf: scale" in said[1], said)
     npy(os.path.join(out, "mode-1.npy"), [1e300] * 4, 4, 1)
     npy(os.path.join(out, "mode-2.npy"), [1e300] * 4, 4, 1)
     said = sluice("residuals", out, store, status=1)[1]

@@ -311,6 +311,13 @@ def several(folder):
     with open(path, encoding="utf-8") as file:
         page = Page(file.read())
     score = json.loads(sluice("compare", *(os.path.join(runs, name) for name in "12"), "--json")[0])["runs"][1]["score"]
+    with open(os.path.join(runs, "1", "run.json"), encoding="utf-8") as file:
+        record = json.load(file)
+    record["options"] |= {"\x1b[2J\u202e": "\u202e"}
+    with open(os.path.join(runs, "1", "run.json"), "w", encoding="utf-8") as file:
+        json.dump(record, file)
+    said = sluice("compare", *(os.path.join(runs, name) for name in "12"))[0]
+    check("\x1b" not in said and "\u202e" not in said and "--?[2J???" in said, said)
     check({"runs", "components"} <= page.ids and f"factor match score {score:.4f}" in page.text(), page.text())
     check("neither run.json nor mode-1.npy" in sluice("report", os.path.join(runs, "4"), "-o", path, "-f", status=3)[1], "no runs")
     with open(os.path.join(runs, "4", "run.json"), "w", encoding="utf-8") as file:

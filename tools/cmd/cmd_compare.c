@@ -49,11 +49,15 @@ static void print_options(const struct slc_runs_comparison *comparison)
         char label[64];
 
         (void)snprintf(label, sizeof label, "--%s", name);
+        slc_text_make_plain(label);
         print_label(label);
         for (unsigned i = 0; i < comparison->count; i++) {
             char *text = json_dumps(json_object_get(comparison->run[i]->options, name),
                                     JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 
+            if (text != NULL) {
+                slc_text_make_plain(text);
+            }
             printf(" %12s", text != NULL ? text : "-");
             free(text);
         }
