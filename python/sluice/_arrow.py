@@ -51,8 +51,10 @@ UNITS = {"s": b"tss:", "ms": b"tsm:", "us": b"tsu:", "ns": b"tsn:"}
 def _is_null(one: Any) -> bool:
     try:
         return one is None or bool(one != one)
-    except (TypeError, ValueError):  # pandas.NA is neither equal nor unequal
+    except TypeError:  # pandas.NA is neither equal nor unequal
         return True
+    except ValueError:
+        raise UsageError("an element of a column is an array; expected numbers, strings or times") from None
 
 
 def _text(one: Any) -> bytes:

@@ -42,12 +42,17 @@ def _options(run: Run, shape: Optional[Sequence[int]], index_base: Optional[int]
 
 def _doubles(values: np.ndarray) -> np.ndarray:
     """Returns the values as doubles; rejects values that would be rounded."""
-    doubles = np.ascontiguousarray(values, dtype=np.float64)
+    try:
+        doubles = np.ascontiguousarray(values, dtype=np.float64)
+    except OverflowError:
+        raise UsageError("a value is above 1.8e308, the largest double") from None
     if values.dtype.kind in "iu" and values.dtype.itemsize == 8:
         large = values[(values > 1 << 53) | (values < -(1 << 53))] if values.dtype.kind == "i" else values[values > 1 << 53]
         rounded = [one for one in large.tolist() if int(float(one)) != one]
     elif values.dtype.kind == "f" and values.dtype.itemsize > 8:
         rounded = values[np.isfinite(values) & (doubles.astype(values.dtype) != values)]
+    elif values.dtype.kind == "O":
+        rounded = [one for one, double in zip(values, doubles) if isinstance(one, (int, np.integer)) and int(double) != one]
     else:
         return doubles
     if len(rounded) > 0:
@@ -64,14 +69,19 @@ def _push(run: Run, output: PathLike, coords: Sequence[np.ndarray], values: np.n
     def name(_: Any, mode: int, index: int) -> Optional[int]:
         if index >= len(names[mode]):
             return None
-        held[0] = ctypes.c_char_p(str(names[mode][index]).encode(errors="replace"))
+        held[0] = ctypes.c_char_p(str(names[mode][index]).encode(errors="surrogateescape"))
         return ctypes.cast(held[0], c_void_p).value
 
     for mode, given in names.items():
         if not 0 <= whole("a mode of labels", mode, -2**63) < len(coords):
             raise UsageError(f"names of mode {mode}: there are {len(coords)} modes, counted from 0")
-        if any("\0" in str(one) for one in items("labels", given, "lists of names: {mode: [name, ..]}")):
-            raise UsageError(f"a name of mode {mode} contains a zero character")
+        for one in map(str, items("labels", given, "lists of names: {mode: [name, ..]}")):
+            if "\0" in one:
+                raise UsageError(f"a name of mode {mode} contains a zero character")
+            try:
+                one.encode(errors="surrogateescape")
+            except UnicodeEncodeError:
+                raise UsageError(f"the name {one!r} of mode {mode} contains half of a surrogate pair") from None
     known.named_modes = sum(1 << mode for mode in names)
     known.name = c.NAME(name)
     if len({len(column) for column in (*coords, values)}) != 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import difflib
 import os
+import threading
 from ctypes import byref, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple, TypeVar
@@ -95,11 +96,17 @@ class StoreInfo:
     distinct_values: Optional[Tuple[float, ...]]
 
 
+def _name(given: Optional[bytes]) -> Optional[str]:
+    """Returns a name as a string; bytes that are not UTF-8 become \\xNN, as in the output of the command."""
+    return None if given is None else given.decode(errors="backslashreplace")
+
+
 class _Handle:
     """An open store of the library. It is closed after the last call that uses it."""
 
     def __init__(self, path: PathLike) -> None:
         self._as_parameter_ = c_void_p()
+        self.names = threading.Lock()  # a name is valid until the next one is read
         call("sluice_store_open", path_bytes(path), byref(self._as_parameter_))
 
     def __del__(self, close: Any = LIB.sluice_store_close) -> None:
@@ -214,9 +221,10 @@ class Stored:
         >>> named.label(0, 1)
         'bob'
         """
-        name = ctypes.c_char_p()
-        call("sluice_store_get_name", self._open(), c_uint32(self._mode(mode)), c.whole(c_uint64, "index", index), byref(name))
-        return None if name.value is None else name.value.decode(errors="replace")
+        store, name = self._open(), ctypes.c_char_p()
+        with store.names:
+            call("sluice_store_get_name", store, c_uint32(self._mode(mode)), c.whole(c_uint64, "index", index), byref(name))
+            return _name(name.value)
 
     def labels(self, mode: int) -> Optional[np.ndarray]:
         """
@@ -234,9 +242,11 @@ class Stored:
         get, store, number, name = LIB.sluice_store_get_name, self._open(), c_uint32(mode), ctypes.c_char_p()
         place = byref(name)
         for index in range(count):
-            if get(store, number, c_uint64(index), place, None) != 0:
+            with store.names:
+                read = get(store, number, c_uint64(index), place, None) == 0
+                out[index] = _name(name.value) or ""
+            if not read:
                 self.label(mode, index)  # raises the error
-            out[index] = "" if name.value is None else name.value.decode(errors="replace")
         return out
 
     def index(self, mode: int, name: str) -> int:

@@ -132,6 +132,8 @@ def gaps(folder):
         found = both(folder, columns, items, missing="skip", value_column="n")
         check(found.shape[0] == 1 and found.nnz == 1, found)
     both(folder, columns, ["who", "k", "when"], missing="name")
+    arrays = np.array([None, np.arange(2), np.arange(3)], object)
+    fails(sluice.InputError, "an element of a column is an array", sluice.convert, {"a": arrays}, output, missing="skip")
     if hasattr(np, "dtypes") and hasattr(np.dtypes, "StringDType"):
         texts = np.array(["x", np.nan], np.dtypes.StringDType(na_object=np.nan))
         found = sluice.convert({"a": texts}, output, missing="name")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Long calls of the Python module: progress, Ctrl-C, and output equal to the command's."""
 
+import concurrent.futures
 import ctypes
 import copy
 import inspect
@@ -428,7 +429,12 @@ def out_of_range(folder):
     check(refused(sluice.convert, [[0], [0]], to, [1.0], shape=(2**64 + 5, 5)), "shape")
     check(refused(tensor.export, os.path.join(folder, "a\0b")) and refused(sluice.open, tensor.path + "\0x"), "paths")
     check(refused(sluice.convert, tensor.path, to, columns="a\0,b"), "columns")
+    for name in ("a\0", "a\ud800"):
+        check(refused(sluice.convert, [[0], [0]], to, [1.0], labels={0: [name]}), name)
+    for value in (2**53 + 1, 2**64 + 1, -2**53 - 1, 10**400):
+        check(refused(sluice.convert, [[0, 1], [0, 1]], to, np.array([value, 1], object)), value)
     check(sorted(os.listdir(folder)) == ["in.slc"], os.listdir(folder))
+    check(sluice.convert([[0], [0]], to, np.array([2**64], object)).norm == 2.0**64, "an exact value")
     check(tensor.cpd(np.int64(2), np.int64(3), memory=np.int64(2**30)).rank == 2, "integers of NumPy")
 
 
@@ -454,9 +460,23 @@ def in_use(folder):
     check(len(pickle.loads(pickle.dumps(result)).factors) == 3, "a result")
 
 
+def read_at_once(folder):
+    """Threads read the names of one tensor; names that are not UTF-8 differ."""
+    names = [f"n{i}" * (1 + i % 5) for i in range(9000)]
+    tensor = sluice.convert([[0], [0]], os.path.join(folder, "n.slc"), [1.0], labels={0: names}, shape=(9000, 1))
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda all_names: list(tensor.labels(0)) if all_names else
+                              [tensor.label(0, 4 * i) for i in range(2250)], [True, False] * 4):
+            check(found == names if len(found) == 9000 else found == names[::4], "names")
+    other = sluice.convert([[0], [0]], os.path.join(folder, "o.slc"), [1.0], labels={0: ["a\udce9", "a\udce8"]}, shape=(2, 1))
+    check(list(other.labels(0)) == ["a\\xe9", "a\\xe8"] and other.index(0, "a\\xe8") == 1, list(other.labels(0)))
+    check(other.cpd(1, 2).top(0, 1)[0][0].name == other.label(0, 0) == "a\\xe9", "top")
+
+
 run([
     ("integers and texts that do not fit", out_of_range),
     ("a store in use", in_use),
+    ("names in several threads", read_at_once),
     ("Ctrl-C ends every long call", interrupted),
     ("a store reports the same as the command", asked),
     ("appended nonzeros bring their names", named),
