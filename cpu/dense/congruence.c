@@ -1,6 +1,7 @@
 #include "cpu/dense/congruence.h"
 
 #include "base/memory/checked.h"
+#include "cpu/dense/dense.h"
 
 #include <assert.h>
 #include <cblas.h>
@@ -30,6 +31,7 @@ slc_congruence_create(struct slc_congruence *congruence, uint32_t rank, struct s
     const size_t square = (size_t)rank * rank;
 
     memset(congruence, 0, sizeof *congruence);
+    SLC_TRY(slc_dense_check_blas(1, err));
     congruence->products =
         slc_calloc(1, (2 * square + 4 * (size_t)rank) * sizeof(double) + 2 * rank * sizeof(int));
     SLC_TRY(slc_check_memory(congruence->products != NULL, err,

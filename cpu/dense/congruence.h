@@ -23,7 +23,8 @@ struct slc_congruence {
 };
 
 /* Starts a comparison of models of `rank` components. Ownership: release with
- * slc_congruence_destroy, which accepts an all-zero struct. Errors: SLC_ERR_MEMORY. */
+ * slc_congruence_destroy, which accepts an all-zero struct. Errors: SLC_ERR_MEMORY;
+ * that of slc_dense_check_blas. */
 enum slc_status slc_congruence_create(struct slc_congruence *congruence,
                                       uint32_t rank,
                                       struct slc_error *err) SLC_NODISCARD;

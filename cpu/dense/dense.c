@@ -41,11 +41,7 @@ void slc_dense_end_blas_threads(void)
  * header, first with mmap and, if mmap fails, with malloc. */
 static const uint64_t blas_buffer_bytes = UINT64_C(129) << 20;
 
-/* Checks that the buffers of OpenBLAS fit into the address space. OpenBLAS allocates a buffer for
- * each thread at the thread's first call and keeps the buffer; if the allocation fails, OpenBLAS
- * retries forever. The check reserves no memory, so it also works on systems that do not
- * overcommit. */
-static enum slc_status check_blas_memory(unsigned workers, struct slc_error *err)
+enum slc_status slc_dense_check_blas(unsigned workers, struct slc_error *err)
 {
     static _Atomic unsigned found;
     const size_t bytes = (size_t)(workers * blas_buffer_bytes);
@@ -74,7 +70,7 @@ const char *slc_dense_library(void)
     return openblas_get_config();
 }
 #else
-static enum slc_status check_blas_memory(unsigned workers, struct slc_error *err)
+enum slc_status slc_dense_check_blas(unsigned workers, struct slc_error *err)
 {
     (void)workers;
     (void)err;
@@ -172,7 +168,7 @@ enum slc_status slc_dense_create(unsigned workers,
                         rank_max, workers, SLC_MAX_RANK, SLC_MAX_THREADS);
     }
     (void)pthread_once(&once, limit_blas_threads);
-    SLC_TRY(check_blas_memory(workers, err));
+    SLC_TRY(slc_dense_check_blas(workers, err));
     struct slc_dense *made = slc_calloc(1, sizeof *made);
     SLC_TRY(slc_check_memory(made != NULL, err, "for the state of dense algebra"));
     enum slc_status status =

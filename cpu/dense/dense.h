@@ -18,6 +18,13 @@
  * the program. Call this function before other threads use BLAS. */
 void slc_dense_end_blas_threads(void);
 
+/* Checks that the buffers of OpenBLAS for this number of threads fit into the address space. At its
+ * first call of BLAS, each thread gets a buffer, which it keeps; if the allocation fails, OpenBLAS
+ * retries forever. The check reserves no memory, so it also works on systems that do not
+ * overcommit. slc_dense_create makes this check; code that calls BLAS without it must make it
+ * before its first call. Errors: SLC_ERR_MEMORY. */
+enum slc_status slc_dense_check_blas(unsigned workers, struct slc_error *err) SLC_NODISCARD;
+
 /* Returns OpenBLAS's description of itself (version, build options, processor), or "" for another
  * BLAS. */
 const char *slc_dense_library(void);

@@ -4,6 +4,7 @@
 #include "engine/solve/core_consistency.h"
 
 #include "base/memory/checked.h"
+#include "cpu/dense/dense.h"
 #include "cpu/dense/pseudo_inverse.h"
 #include "cpu/fiber/core_tile.h"
 #include "engine/stream/relabel.h"
@@ -156,7 +157,7 @@ enum slc_status slc_core_consistency(const struct slc_store *store,
                         .memory = SLC_BUFFER_INIT};
     const struct slc_tile_steps steps = {
         .context = &pass, .decode = compute_core, .in_turn = add_core};
-    enum slc_status status = SLC_OK;
+    enum slc_status status = slc_dense_check_blas(options->workers, err);
 
     memset(report, 0, sizeof *report);
     for (unsigned n = 0; n < pass.order && status == SLC_OK; n++) {

@@ -277,10 +277,13 @@ def limited_address_space(folder):
     if QUICK:
         raise Skip("sanitizers need an address space without end")
     store = os.path.join(folder, "t.slc")
+    model = os.path.join(folder, "m")
     sluice("generate", store, "--dims", "30x20x10", "--nnz", "500", "-q")
+    sluice("cpd", store, "-r", "2", "-i", "1", "-o", model, "-q")
     env = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
     for mib, args, status, words in ((220, ["--help"], 0, ""), (220, ["check", store, "-q", "-t", "2"], 0, ""),
                                      (220, ["cpd", store, "-r", "2", "-i", "2", "--nowrite", "-q", "-t", "4"], 1, "ulimit -v"),
+                                     (120, ["compare", model, model], 1, "ulimit -v"),
                                      (1200, ["cpd", store, "-r", "2", "-i", "2", "--nowrite", "-q", "-t", "4"], 0, "")):
         done = subprocess.run([SLUICE, *args], capture_output=True, text=True, timeout=60, env=env, preexec_fn=lambda room=mib << 20:
                               resource.setrlimit(resource.RLIMIT_AS, (room, room)))
