@@ -16,7 +16,7 @@
  * Bits: where a row is cut into pieces, which pieces are added to the same sums, and the order in
  * which sums are added depend only on the layout and the rank. Rows therefore have the same bits
  * for any number of threads, any budget and any block size, in memory or streamed. All numbers are
- * f64.
+ * f64, and subnormal numbers are flushed to 0 while rows are updated, as far as the processor can.
  *
  * Vectors have slc_row_width(rank) numbers and begin at a multiple of 64 bytes. Numbers after the
  * rank are zero. */
@@ -40,6 +40,9 @@ enum {
      * nonzeros may exceed it. */
     SLC_ROW_PRODUCTS = 1 << 17,
     SLC_ROW_PIECE_LEAST = 64,
+    /* Maximum number of numbers in the products of a piece that is added (16 KiB), with the same
+     * exception. These products stay in the first-level cache until they have been added. */
+    SLC_ROW_ADDED_PRODUCTS = 1 << 11,
     /* Number of measures (slc_row_solver.measure). */
     SLC_ROW_MEASURES = 2
 };
@@ -51,14 +54,27 @@ static inline uint32_t slc_row_width(uint32_t rank)
     return (rank + 7) / 8 * 8;
 }
 
-/* Returns the maximum number of nonzeros of a piece. */
-static inline uint32_t slc_row_piece_nnz(uint32_t rank)
+/* Returns the maximum number of nonzeros, a multiple of SLC_ROW_PIECE_LEAST, whose products have at
+ * most `numbers` numbers. */
+static inline uint32_t slc_row_nnz_of(uint32_t numbers, uint32_t rank)
 {
-    const uint32_t nnz = SLC_ROW_PRODUCTS / slc_row_width(rank) / SLC_ROW_PIECE_LEAST;
+    const uint32_t nnz = numbers / slc_row_width(rank) / SLC_ROW_PIECE_LEAST;
 
     return nnz >= SLC_ROW_PIECE / SLC_ROW_PIECE_LEAST ? SLC_ROW_PIECE
            : nnz == 0                                 ? SLC_ROW_PIECE_LEAST
                                                       : nnz * SLC_ROW_PIECE_LEAST;
+}
+
+/* Returns the most nonzeros of a piece. */
+static inline uint32_t slc_row_piece_nnz(uint32_t rank)
+{
+    return slc_row_nnz_of(SLC_ROW_PRODUCTS, rank);
+}
+
+/* Returns the most nonzeros of a piece that is added or measured. */
+static inline uint32_t slc_row_added_nnz(uint32_t rank)
+{
+    return slc_row_nnz_of(SLC_ROW_ADDED_PRODUCTS, rank);
 }
 
 /* The mode whose rows are updated. Valid from begin to end. */
@@ -94,7 +110,8 @@ struct slc_row {
 
 /* Consecutive nonzeros of one row, in key order. */
 struct slc_row_piece {
-    uint32_t nnz;         /* 1 to slc_row_piece_nnz(rank) */
+    /* 1 to slc_row_piece_nnz(rank), in `add` and `measure` to slc_row_added_nnz(rank) */
+    uint32_t nnz;
     uint32_t pitch;       /* slc_row_width(rank): numbers from one row of products to the next */
     const double *values; /* nnz */
     /* nnz x pitch: Hadamard products of the rows of all other factors, without weights */

@@ -2,8 +2,8 @@
  *
  * Nonzeros are processed in groups: a group has as many nonzeros as a vector has numbers. The inner
  * products of a group are added up by exchanging halves of vectors. The result is a vector with one
- * number per nonzero, so one division or logarithm serves the whole group. The last group repeats
- * its last nonzero with the value 0. */
+ * number per nonzero, so one division or logarithm serves the whole group. The last group is
+ * completed with zeros. */
 #include "cpu/kernel/row_kernels.h"
 
 #include "cpu/kernel/row_product_tmpl.h"
@@ -14,24 +14,20 @@
 #include <math.h>
 
 enum {
-    /* Maximum number of vectors of a row of sums that stays in registers. */
+    /* Maximum number of vectors of columns that are added up at once. */
     FIXED_VECTORS = 4,
     /* Size of a tile of normal equations: number of rows, and number of vectors per row. */
     TILE_ROWS = SET_VECTOR_REGISTERS == 32 ? 8 : 4, /* whole vectors */
     TILE_VECTORS = 2,
     /* Maximum number of numbers of a block of products, which stays in the L1 cache. */
     BLOCK_NUMBERS = 2048,
-    BLOCK_ROWS = BLOCK_NUMBERS / 8
+    BLOCK_ROWS = BLOCK_NUMBERS / 8,
+    /* Nonzeros of a block whose models are computed before their products are added up. */
+    BLOCK_NNZ = 64
 };
 _Static_assert(TILE_ROWS % LANES == 0 && 8 % TILE_ROWS == 0, "whole vectors and tiles");
 
 /* Groups of nonzeros. */
-
-/* Returns the products of nonzero k of a group whose last nonzero is `last`. */
-INLINE const double *group_row(const double *group, uint32_t width, uint32_t k, uint32_t last)
-{
-    return group + (uint64_t)(k < last ? k : last) * width;
-}
 
 /* Returns the sums of the LANES vectors of `part`, which it overwrites. */
 INLINE vector add_lanes(vector part[LANES])
@@ -65,31 +61,71 @@ INLINE vector group_models(const double *group, uint32_t width, uint32_t last, c
 
         UNROLL
         for (uint32_t k = 0; k < LANES; k++) {
-            part[k] += load(group_row(group, width, k, last) + j) * right;
+            if (k <= last) {
+                part[k] += load(group + (uint64_t)k * width + j) * right;
+            }
         }
     }
     return add_lanes(part);
 }
 
-/* Returns sums[j] plus the rows of a group times `scale`, for the vector at j. */
-INLINE vector group_column(
-    const double *group, uint32_t width, uint32_t last, const double *scale, uint32_t j, vector sum)
+/* Adds the products of nonzero k times `scale` to the sums of even or odd nonzeros. */
+INLINE void
+add_row(const double *row, uint32_t vectors, uint32_t k, double scale, vector sum[2][FIXED_VECTORS])
 {
-    vector odd = {0};
-
     UNROLL
-    for (uint32_t k = 0; k < LANES; k += 2) {
-        sum += scale[k] * load(group_row(group, width, k, last) + j);
-        odd += scale[k + 1] * load(group_row(group, width, k + 1, last) + j);
+    for (uint32_t v = 0; v < vectors; v++) {
+        sum[k % 2][v] += scale * load(row + v * LANES);
     }
-    return sum + odd;
 }
 
-INLINE void
-group_combine(const double *group, uint32_t width, uint32_t last, const double *scale, double *sums)
+/* Adds `vectors` columns of the products of a block times `scale`. */
+INLINE void add_columns(uint32_t nnz,
+                        uint32_t width,
+                        uint32_t vectors,
+                        const double *columns_,
+                        const double *scale,
+                        double *sums)
 {
-    for (uint32_t j = 0; j < width; j += LANES) {
-        store(sums + j, group_column(group, width, last, scale, j, load(sums + j)));
+    vector sum[2][FIXED_VECTORS] = {{{0}}};
+    uint32_t i = 0;
+
+    for (; i + 4 <= nnz; i += 4) {
+        UNROLL
+        for (uint32_t k = 0; k < 4; k++) {
+            add_row(columns_ + (uint64_t)(i + k) * width, vectors, k, scale[i + k], sum);
+        }
+    }
+    for (; i < nnz; i++) {
+        add_row(columns_ + (uint64_t)i * width, vectors, 0, scale[i], sum);
+    }
+    UNROLL
+    for (uint32_t v = 0; v < vectors; v++) {
+        store(sums + v * LANES, load(sums + v * LANES) + (sum[0][v] + sum[1][v]));
+    }
+}
+
+/* Adds the products of a block times `scale`, in panels of columns. */
+INLINE void
+add_block(uint32_t nnz, uint32_t width, const double *products_, const double *scale, double *sums)
+{
+    uint32_t j = 0;
+
+    for (; j + FIXED_VECTORS * LANES <= width; j += FIXED_VECTORS * LANES) {
+        add_columns(nnz, width, FIXED_VECTORS, products_ + j, scale, sums + j);
+    }
+    switch ((width - j) / LANES) {
+    case 1:
+        add_columns(nnz, width, 1, products_ + j, scale, sums + j);
+        break;
+    case 2:
+        add_columns(nnz, width, 2, products_ + j, scale, sums + j);
+        break;
+    case 3:
+        add_columns(nnz, width, 3, products_ + j, scale, sums + j);
+        break;
+    default:
+        break;
     }
 }
 
@@ -152,119 +188,13 @@ models(uint32_t nnz, uint32_t width, const double *products_, const double *x, d
 static void
 combine(uint32_t nnz, uint32_t width, const double *products_, const double *scale, double *sums)
 {
-    double padded[LANES] __attribute__((aligned(SET_VECTOR_BYTES)));
-
-    for (uint32_t i = 0; i < nnz; i += LANES) {
-        const double *group = products_ + (uint64_t)i * width;
-
-        if (nnz - i >= LANES) {
-            group_combine(group, width, LANES - 1, scale + i, sums);
-        } else {
-            store(padded, load_group(scale + i, nnz - i - 1));
-            group_combine(group, width, nnz - i - 1, padded, sums);
-        }
+    for (uint32_t i = 0; i < nnz; i += BLOCK_NNZ) {
+        add_block(nnz - i < BLOCK_NNZ ? nnz - i : BLOCK_NNZ, width, products_ + (uint64_t)i * width,
+                  scale + i, sums);
     }
 }
 
-/* Poisson log-likelihood. */
-
-/* Computes the scales of a group and stores its models and curvature. */
-INLINE void group_scales(
-    const struct slc_row_poisson_span *span, uint32_t i, uint32_t last, vector model, double *scale)
-{
-    const vector floor = broadcast(span->floor);
-    const vector value = load_group(span->values + i, last);
-    const vector least = at_least(model, floor);
-
-    store(scale, value / least);
-    if (span->curvature != NULL) {
-        store_group(span->curvature + i, last, value / at_least(model * model, floor));
-    }
-    if (span->models != NULL) {
-        store_group(span->models + i, last, model);
-    }
-}
-
-/* Processes the nonzeros if the sums do not fit in registers. */
-static void poisson_any(const struct slc_row_poisson_span *span)
-{
-    const uint32_t nnz = span->nnz, width = span->width;
-    double scale[LANES] __attribute__((aligned(SET_VECTOR_BYTES)));
-
-    for (uint32_t i = 0; i < nnz; i += LANES) {
-        const double *group = span->products + (uint64_t)i * width;
-
-        if (nnz - i >= LANES) {
-            group_scales(span, i, LANES - 1, group_models(group, width, LANES - 1, span->x), scale);
-            group_combine(group, width, LANES - 1, scale, span->phi);
-        } else {
-            const uint32_t last = nnz - i - 1;
-
-            group_scales(span, i, last, group_models(group, width, last, span->x), scale);
-            group_combine(group, width, last, scale, span->phi);
-        }
-    }
-}
-
-/* Adds a group to the sums of a row of `vectors` vectors, in registers. */
-INLINE void group_fixed(const struct slc_row_poisson_span *span,
-                        uint32_t vectors,
-                        uint32_t i,
-                        uint32_t last,
-                        vector sum[FIXED_VECTORS])
-{
-    const uint32_t width = vectors * LANES;
-    const double *group = span->products + (uint64_t)i * width;
-    double scale[LANES] __attribute__((aligned(SET_VECTOR_BYTES)));
-
-    group_scales(span, i, last, group_models(group, width, last, span->x), scale);
-    UNROLL
-    for (uint32_t v = 0; v < vectors; v++) {
-        sum[v] = group_column(group, width, last, scale, v * LANES, sum[v]);
-    }
-}
-
-INLINE void poisson_fixed(const struct slc_row_poisson_span *span, uint32_t vectors)
-{
-    const uint32_t nnz = span->nnz;
-    vector sum[FIXED_VECTORS] = {{0}};
-    uint32_t i = 0;
-
-    for (; i + LANES <= nnz; i += LANES) {
-        group_fixed(span, vectors, i, LANES - 1, sum);
-    }
-    if (i < nnz) {
-        group_fixed(span, vectors, i, nnz - i - 1, sum);
-    }
-    UNROLL
-    for (uint32_t v = 0; v < vectors; v++) {
-        store(span->phi + v * LANES, load(span->phi + v * LANES) + sum[v]);
-    }
-}
-
-static void poisson(const struct slc_row_poisson_span *span)
-{
-    switch (SLC_FEW_FORMS ? 0 : span->width / LANES) {
-#if SET_VECTOR_BYTES == 64
-    case 1:
-        poisson_fixed(span, 1);
-        break;
-    case 3:
-        poisson_fixed(span, 3);
-        break;
-#endif
-#if SET_VECTOR_BYTES >= 32
-    case 2:
-        poisson_fixed(span, 2);
-        break;
-#endif
-    case 4:
-        poisson_fixed(span, 4);
-        break;
-    default:
-        poisson_any(span);
-    }
-}
+#include "cpu/kernel/row_poisson_tmpl.h"
 
 /* Normal equations. */
 
@@ -599,6 +529,8 @@ columns(uint32_t nnz, uint32_t width, const double *products_, uint32_t pitch, d
 const struct slc_row_kernels SET_EXPAND(slc_row_kernels_, SET_NAME) = {
     .products = products,
     .poisson = poisson,
+    .violation = violation,
+    .rescale = rescale,
     .models = models,
     .combine = combine,
     .normal = add_normal,

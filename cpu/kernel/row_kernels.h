@@ -20,14 +20,12 @@
 struct slc_row_product_span {
     uint32_t nnz;
     uint32_t rank, width;
-    unsigned factor_count; /* at least 1 */
+    unsigned factor_count; /* 0: products are ones */
     enum slc_value_type type;
-    bool wide;                         /* rows are uint64_t, otherwise uint32_t */
-    const void *rows[SLC_MAX_ORDER];   /* nnz row numbers, per factor */
-    const void *factor[SLC_MAX_ORDER]; /* address of row 0 */
-    uint64_t pitch[SLC_MAX_ORDER];     /* numbers from one row to the next */
-    const double *weights;             /* vector of `rank` factors of the columns; NULL: ones */
-    double *products;                  /* nnz x width, out */
+    const uint32_t *rows[SLC_MAX_ORDER]; /* nnz row numbers, per factor */
+    const void *factor[SLC_MAX_ORDER];   /* address of row 0 */
+    uint64_t pitch[SLC_MAX_ORDER];       /* numbers from one row to the next */
+    double *products;                    /* nnz x width, out */
 };
 
 /* Arguments of the sums of the Poisson log-likelihood m - v log(m). */
@@ -46,6 +44,10 @@ struct slc_row_poisson_span {
 struct slc_row_kernels {
     void (*products)(const struct slc_row_product_span *span);
     void (*poisson)(const struct slc_row_poisson_span *span);
+    /* Returns the largest |min(x[r], totals[r] - phi[r])|, the violation of the KKT conditions. */
+    double (*violation)(uint32_t width, const double *x, const double *totals, const double *phi);
+    /* x[r] *= phi[r] / totals[r], for totals above 0 */
+    void (*rescale)(uint32_t width, const double *totals, const double *phi, double *x);
     /* models[i] = sum over r of products[i][r] x[r] */
     void (*models)(
         uint32_t nnz, uint32_t width, const double *products, const double *x, double *models);

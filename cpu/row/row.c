@@ -26,9 +26,10 @@ uint64_t slc_row_scratch_numbers(enum slc_row_method method, uint32_t rank)
     const uint64_t square = width * width;
 
     switch (method) {
-    case SLC_ROW_METHOD_MU:
     case SLC_ROW_METHOD_GIVEN:
         return 0;
+    case SLC_ROW_METHOD_MU:
+        return width;
     case SLC_ROW_METHOD_PDNR:
     case SLC_ROW_METHOD_NEWTON:
         return square + width;

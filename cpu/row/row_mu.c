@@ -3,6 +3,7 @@
 #include "cpu/row/row_state.h"
 
 #include <math.h>
+#include <string.h>
 
 static uint64_t sums(void *context, uint32_t rank)
 {
@@ -80,11 +81,7 @@ step(void *context, unsigned worker, struct slc_row *row, const double *phi)
     const bool solved = violation < state->options.poisson.tolerance;
 
     if (!solved) {
-        for (uint32_t r = 0; r < state->rank; r++) {
-            if (state->totals[r] > 0.0) {
-                row->x[r] *= phi[r] / state->totals[r];
-            }
-        }
+        state->kernels->rescale(state->width, state->totals, phi, row->x);
     }
     if (!solved && row->traversals < state->options.poisson.inner) {
         return SLC_ROW_AGAIN;
@@ -97,6 +94,20 @@ step(void *context, unsigned worker, struct slc_row *row, const double *phi)
     return SLC_ROW_DONE;
 }
 
+/* All updates of a row that is a single piece. */
+static void
+whole(void *context, unsigned worker, struct slc_row *row, const struct slc_row_piece *piece)
+{
+    const struct row_state *state = context;
+    double *phi = state->worker[worker].scratch;
+
+    do {
+        memset(phi, 0, state->width * sizeof *phi);
+        add(context, worker, row, piece, phi);
+        row->traversals++;
+    } while (step(context, worker, row, phi) == SLC_ROW_AGAIN);
+}
+
 void slc_row_set_mu(struct row_state *state)
 {
     struct slc_row_solver *solver = &state->solver;
@@ -107,5 +118,6 @@ void slc_row_set_mu(struct row_state *state)
     solver->start = start;
     solver->add = add;
     solver->step = step;
+    solver->whole = whole;
     solver->measure = slc_row_measure_poisson;
 }

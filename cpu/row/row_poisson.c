@@ -35,14 +35,8 @@ double slc_row_note_violation(struct row_state *state,
                               const double *phi)
 {
     struct slc_row_statistics *counts = &state->worker[worker].counts;
-    double violation = 0.0;
+    const double violation = state->kernels->violation(state->width, row->x, state->totals, phi);
 
-    for (uint32_t r = 0; r < state->rank; r++) {
-        const double gradient = state->totals[r] - phi[r];
-        const double size = fabs(row->x[r] < gradient ? row->x[r] : gradient);
-
-        violation = size > violation ? size : violation; /* faster than fmax, which handles NaN */
-    }
     if (row->traversals == 1) {
         counts->violation_first = fmax(counts->violation_first, violation);
         counts->unconverged += !(violation < state->options.poisson.tolerance);

@@ -31,9 +31,9 @@ static inline uint64_t row_square(const struct row_state *state)
     return (uint64_t)state->width * state->width;
 }
 
-/* Returns the numbers of a worker's scratch. Newton and PDNR: a matrix and a vector. Normal
- * equations: two matrices and three vectors; ALS also the sums of a row. CCD: the columns,
- * residuals and vectors of a piece. */
+/* Returns the numbers of a worker's scratch. MU: the sums of a row. Newton and PDNR: a matrix and a
+ * vector. Normal equations: two matrices and three vectors; ALS also the sums of a row. CCD: the
+ * columns, residuals and vectors of a piece. */
 uint64_t slc_row_scratch_numbers(enum slc_row_method method, uint32_t rank);
 
 /* Set the functions of a method. */

@@ -36,6 +36,7 @@ void slc_row_sizes(const struct slc_plan *plan, struct slc_row_passes *passes)
     passes->rank = plan->request.rank;
     passes->width = slc_row_width(passes->rank);
     passes->piece_nnz = slc_row_piece_nnz(passes->rank);
+    passes->added_nnz = slc_row_added_nnz(passes->rank);
     passes->buffer_nnz = plan->rows.buffer_nnz;
     passes->product_nnz = plan->rows.product_nnz;
     passes->segment_nnz = plan->rows.segment_nnz;

@@ -1,9 +1,9 @@
 /* Gathers rows of a layout that is not sorted by their mode.
  *
  * A pass reads the blocks whose index entries meet an interval of rows. Workers decode tiles, keep
- * the nonzeros of the interval, and copy them in the order of tiles to the rows' places, which
- * follow from the counts of nonzeros. So the nonzeros of a row are in key order. Then the workers
- * compute the rows.
+ * the nonzeros of the interval, and assign them, in the order of tiles, to the places of their
+ * rows, which follow from the counts of nonzeros. So the nonzeros of a row are in key order. They
+ * are copied by all workers at the same time. Then the workers compute the rows.
  *
  * All workers compute a row of several segments together. If it does not fit in the memory for
  * gathered nonzeros, every traversal gathers it in batches. The first batch of the first traversal
@@ -21,6 +21,9 @@
 /* A worker claims rows until it has this many nonzeros or rows. */
 enum { SHARE_NNZ = 8192, SHARE_ROWS = 256 };
 
+/* The place of a nonzero that is not in the current batch. */
+#define NO_PLACE UINT32_MAX
+
 uint64_t slc_row_gather_bytes(unsigned order, uint64_t nnz)
 {
     const uint64_t each = sizeof(double) + (order - 1) * sizeof(uint32_t);
@@ -37,7 +40,7 @@ enum slc_status slc_row_gather_open(struct slc_row_passes *passes,
     struct row_gathering *gather = &passes->gather;
     uint64_t blocks = 0, rows = 0;
 
-    gather->capacity = plan->rows.gather_nnz;
+    gather->capacity = slc_min_u64(plan->rows.gather_nnz, NO_PLACE);
     for (unsigned n = 0; n < passes->order; n++) {
         if (!passes->tables[n].sorted) {
             blocks = slc_max_u64(blocks, slc_reader_info(passes->tables[n].reader)->block_count);
@@ -119,21 +122,35 @@ find_batches(struct row_gathering *gather, uint64_t position, bool first_tile, u
     }
 }
 
-/* Copies the nonzeros of the worker's buffer to the places of their rows. */
-static void copy_nonzeros(const struct slc_row_passes *passes, const struct row_worker *worker)
+/* Assigns the nonzeros of the worker's buffer to places, in the order of tiles. */
+static void assign_places(const struct slc_row_passes *passes, const struct row_worker *worker)
 {
     const struct row_gathering *gather = &passes->gather;
     const uint32_t *rows = worker->arrays.coords[passes->mode];
+    uint32_t *places = worker->order[0];
 
     for (uint32_t i = 0; i < worker->nnz; i++) {
         const uint64_t to = gather->cursors[rows[i] - gather->first_row]++ - gather->skip;
 
-        if (to < gather->capacity) {
-            gather->arrays.values[to] = worker->arrays.values[i];
-            for (unsigned m = 0; m < passes->order; m++) {
-                if (m != passes->mode) {
-                    gather->arrays.coords[m][to] = worker->arrays.coords[m][i];
-                }
+        places[i] = to < gather->capacity ? (uint32_t)to : NO_PLACE;
+    }
+}
+
+/* Copies the nonzeros of the worker's buffer to their places. */
+static void copy_nonzeros(const struct slc_row_passes *passes, const struct row_worker *worker)
+{
+    const struct row_arrays *from = &worker->arrays, *to = &passes->gather.arrays;
+    const uint32_t *places = worker->order[0];
+
+    for (uint32_t i = 0; i < worker->nnz; i++) {
+        if (places[i] != NO_PLACE) {
+            to->values[places[i]] = from->values[i];
+        }
+    }
+    for (unsigned m = 0; m < passes->order; m++) {
+        for (uint32_t i = 0; m != passes->mode && i < worker->nnz; i++) {
+            if (places[i] != NO_PLACE) {
+                to->coords[m][places[i]] = from->coords[m][i];
             }
         }
     }
@@ -159,8 +176,9 @@ gather_tile(void *context, unsigned number, struct slc_tile_view *tile, struct s
     if (gather->end_row == gather->first_row + 1) {
         find_batches(gather, position, in_block == 0, worker->nnz);
     }
-    copy_nonzeros(passes, worker);
+    assign_places(passes, worker);
     slc_turns_done(&passes->turns);
+    copy_nonzeros(passes, worker);
     return SLC_OK;
 }
 

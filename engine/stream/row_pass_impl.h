@@ -114,7 +114,7 @@ struct row_gathering {
 struct slc_row_passes {
     struct slc_stream *stream;
     unsigned order, workers;
-    uint32_t rank, width, piece_nnz, buffer_nnz, product_nnz, segment_nnz;
+    uint32_t rank, width, piece_nnz, added_nnz, buffer_nnz, product_nnz, segment_nnz;
     uint64_t sum_count, memory_count;
     struct row_table tables[SLC_MAX_ORDER];
     struct slc_buffer buffer; /* buffers of the workers */

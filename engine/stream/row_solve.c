@@ -2,6 +2,7 @@
 #include "engine/stream/row_pass_impl.h"
 
 #include "base/memory/checked.h"
+#include "base/subnormal.h"
 #include "cpu/kernel/kernels.h"
 #include "cpu/kernel/row_kernels.h"
 
@@ -50,12 +51,10 @@ static void compute_products(const struct slc_row_passes *passes,
                              uint64_t begin,
                              uint64_t end)
 {
-    struct slc_row_product_span span = {.nnz = (uint32_t)(end - begin),
-                                        .rank = passes->rank,
-                                        .width = passes->width,
-                                        .type = passes->pass->factors[0].type,
-                                        .products = worker->products};
+    struct slc_row_product_span span = {
+        .rank = passes->rank, .width = passes->width, .type = passes->pass->factors[0].type};
     const bool ordered = arrays->order != NULL;
+    const uint32_t *rows[SLC_MAX_ORDER];
 
     if (ordered) {
         fill_window(passes, worker, arrays, begin, end);
@@ -65,17 +64,18 @@ static void compute_products(const struct slc_row_passes *passes,
             const struct slc_matrix *factor = &passes->pass->factors[m];
             const unsigned n = span.factor_count++;
 
-            span.rows[n] = ordered ? worker->window[n] : arrays->coords[m] + begin;
+            rows[n] = ordered ? worker->window[n] : arrays->coords[m] + begin;
             span.factor[n] = factor->buffer.data;
             span.pitch[n] = factor->pitch;
         }
     }
-    if (span.factor_count > 0) {
-        slc_kernels()->rows->products(&span);
-    } else {
-        for (uint64_t i = 0; i < span.nnz * (uint64_t)span.width; i++) {
-            span.products[i] = i % span.width < span.rank ? 1 : 0;
+    for (uint64_t i = 0; i < end - begin; i += span.nnz) {
+        span.nnz = (uint32_t)slc_min_u64(end - begin - i, passes->added_nnz);
+        span.products = worker->products + i * passes->width;
+        for (unsigned n = 0; n < span.factor_count; n++) {
+            span.rows[n] = rows[n] + i;
         }
+        slc_kernels()->rows->products(&span);
     }
     worker->product_arrays = arrays;
     worker->product_begin = begin;
@@ -83,19 +83,38 @@ static void compute_products(const struct slc_row_passes *passes,
     worker->product_values = ordered ? worker->window_values : arrays->values + begin;
 }
 
-/* Returns the nonzeros begin .. end - 1, at most a piece. Computes the products of as many of the
- * worker's next nonzeros as fit, so that further traversals and rows find them. */
+/* Returns the end of the nonzeros whose products are computed with those of begin .. end - 1. All
+ * products of a row are kept for its next traversals if they fit. Otherwise they are computed anew
+ * in each traversal, a piece at a time, because a piece in the first-level cache is faster than
+ * products in memory. Short rows are computed together. */
+static uint64_t products_end(const struct slc_row_passes *passes,
+                             const struct row_worker *worker,
+                             const struct row_job *job,
+                             const struct row_arrays *arrays,
+                             uint64_t begin,
+                             uint64_t end)
+{
+    const uint64_t ahead = slc_min_u64(begin + passes->added_nnz, worker->ahead_end);
+
+    if (job->arrays == arrays && job->begin == begin && job->row.nnz <= passes->product_nnz) {
+        return slc_max_u64(begin + job->row.nnz, ahead);
+    }
+    return slc_max_u64(end, ahead);
+}
+
+/* Returns the nonzeros begin .. end - 1, at most a piece, with their products. */
 static struct slc_row_piece find_piece(const struct slc_row_passes *passes,
                                        struct row_worker *worker,
+                                       const struct row_job *job,
                                        const struct row_arrays *arrays,
                                        uint64_t begin,
                                        uint64_t end)
 {
-    const uint64_t ahead = slc_min_u64(begin + passes->product_nnz, worker->ahead_end);
+    const uint64_t wanted = products_end(passes, worker, job, arrays, begin, end);
 
     if (worker->product_arrays != arrays || begin < worker->product_begin ||
         end > worker->product_end) {
-        compute_products(passes, worker, arrays, begin, slc_max_u64(end, ahead));
+        compute_products(passes, worker, arrays, begin, wanted);
     }
     const uint64_t at = begin - worker->product_begin;
     return (struct slc_row_piece){.nnz = (uint32_t)(end - begin),
@@ -121,9 +140,9 @@ static void compute_segment(struct slc_row_passes *passes,
     } else {
         memset(sums, 0, passes->sum_count * sizeof *sums);
     }
-    for (uint64_t at = begin; at < end; at += passes->piece_nnz) {
-        const uint64_t piece_end = slc_min_u64(at + passes->piece_nnz, end);
-        const struct slc_row_piece piece = find_piece(passes, worker, arrays, at, piece_end);
+    for (uint64_t at = begin; at < end; at += passes->added_nnz) {
+        const uint64_t piece_end = slc_min_u64(at + passes->added_nnz, end);
+        const struct slc_row_piece piece = find_piece(passes, worker, job, arrays, at, piece_end);
 
         if (job->measuring) {
             solver->measure(solver->context, number, &job->row, &piece, measures);
@@ -177,7 +196,10 @@ bool slc_row_shared_segment(struct slc_row_passes *passes,
     double measures[SLC_ROW_MEASURES];
 
     if (begin < end) {
+        const uint64_t settings = slc_subnormals_flush();
+
         compute_segment(passes, worker, passes->shared, arrays, begin, end, sums, measures);
+        slc_subnormals_restore(settings);
     }
     if (!slc_turns_wait(&passes->turns, number)) {
         return false;
@@ -227,7 +249,7 @@ static void solve_whole(struct slc_row_passes *passes, unsigned number, struct r
     const struct slc_row_solver *solver = passes->pass->solver;
     struct row_worker *worker = &passes->worker[number];
     const struct slc_row_piece piece =
-        find_piece(passes, worker, job->arrays, job->begin, job->begin + job->row.nnz);
+        find_piece(passes, worker, job, job->arrays, job->begin, job->begin + job->row.nnz);
 
     solver->whole(solver->context, number, &job->row, &piece);
     job->row.traversals += job->row.traversals == 0;
@@ -316,6 +338,7 @@ enum slc_status slc_row_solve(struct slc_row_passes *passes,
     const struct slc_matrix *factor = &pass->factors[passes->mode];
     const double *weights = pass->about->weights;
     struct row_worker *worker = &passes->worker[number];
+    const uint64_t settings = slc_subnormals_flush();
     enum slc_status status = SLC_OK;
 
     job->sums = worker->total;
@@ -340,5 +363,6 @@ enum slc_status slc_row_solve(struct slc_row_passes *passes,
     if (pass->measure) {
         SLC_THEN(status, measure_row(passes, number, job, traverse, how, measures, err));
     }
+    slc_subnormals_restore(settings);
     return status;
 }

@@ -134,20 +134,24 @@ static void check_decrease(uint32_t rank, uint32_t nnz)
     enum { UPDATES = 30 };
     struct row_problem row = row_problem(ROW_COUNTS, rank, nnz);
     struct slc_row_options options = poisson_options(SLC_ROW_METHOD_MU);
-    double *x = start_of(rank, 0.1), objectives[UPDATES + 1];
+    double *x = start_of(rank, 0.1), *whole = start_of(rank, 0.1), objectives[UPDATES + 1];
 
     options.poisson.inner = UPDATES;
     options.poisson.tolerance = 0.0;
     struct slc_row_solver *solver = row_solver(&options, rank);
+    (void)solve_row(solver, &row, &(struct row_way){0}, whole, NULL);
+    solver->whole = NULL; /* the objective is computed between updates */
     const uint32_t traversals = solve_row(solver, &row, &(struct row_way){0}, x, objectives);
 
     CU_ASSERT_EQUAL(traversals, UPDATES);
+    CU_ASSERT_EQUAL(memcmp(x, whole, rank * sizeof *x), 0);
     for (uint32_t i = 1; i <= traversals; i++) {
         CU_ASSERT(objectives[i] <= objectives[i - 1] + 1e-12 * fabs(objectives[i - 1]));
     }
     slc_row_solver_destroy(solver);
     row_problem_free(&row);
     free(x);
+    free(whole);
 }
 
 static void mu_never_increases(void)

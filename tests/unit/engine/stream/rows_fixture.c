@@ -3,8 +3,10 @@
 
 #include "base/hash.h"
 #include "base/random.h"
+#include "base/subnormal.h"
 #include "slc_test.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,6 +135,13 @@ static void start_row(void *context, unsigned worker, struct slc_row *row)
     row->memory[1] = 1;
 }
 
+static bool flushes_subnormals(void)
+{
+    volatile double least = DBL_MIN;
+
+    return least / 2 == 0;
+}
+
 static void add_piece(void *context,
                       unsigned worker,
                       const struct slc_row *row,
@@ -142,8 +151,8 @@ static void add_piece(void *context,
     struct rows_solver *solver = context;
 
     expect(solver, worker < solver->about.workers && piece->nnz >= 1 &&
-                       piece->nnz <= slc_row_piece_nnz(ROWS_RANK) && piece->nnz <= row->nnz &&
-                       row->memory[1] == 1);
+                       piece->nnz <= slc_row_added_nnz(ROWS_RANK) && piece->nnz <= row->nnz &&
+                       row->memory[1] == 1 && flushes_subnormals() == solver->flushes);
     if (atomic_fetch_add(&solver->adds, 1) + 1 == solver->stop_after) {
         solver->stop = 1;
     }
@@ -213,6 +222,10 @@ void rows_solver_init(struct rows_solver *solver,
                       uint32_t traversals)
 {
     memset(solver, 0, sizeof *solver);
+    CU_ASSERT_FALSE(flushes_subnormals());
+    const uint64_t settings = slc_subnormals_flush();
+    solver->flushes = flushes_subnormals();
+    slc_subnormals_restore(settings);
     solver->solver = (struct slc_row_solver){.name = "mock",
                                              .input = SLC_ROW_NONZEROS,
                                              .context = solver,

@@ -41,6 +41,7 @@ struct rows_solver {
     struct slc_row_mode about;
     uint32_t traversals; /* number of traversals per row */
     uint64_t fail_row;   /* returns NaN for this row; SLC_NOWHERE: none */
+    bool flushes;        /* the processor can flush subnormal numbers */
     uint64_t stop_after; /* calls of `add` after which `stop` is set; SLC_NOWHERE: never */
     volatile int stop;
     atomic_uint_fast64_t adds;
