@@ -22,12 +22,12 @@ static enum slc_status choose_tensor_form(const struct sluice_export_options *kn
     SLC_TRY(
         slc_export_form_choose(SLC_EXPORT_TENSOR, tensor_forms[known->form], output, form, err));
     if (!(*form)->text && known->header != 0) {
-        return slc_fail(err, SLC_ERR_USAGE, "the form %s has no header that could be chosen",
+        return slc_fail(err, SLC_ERR_USAGE, "the form '%s' has no header that could be chosen",
                         (*form)->name);
     }
     if (!(*form)->text && strcmp(output, "-") == 0) {
-        return slc_fail(err, SLC_ERR_USAGE, "the form %s cannot go to standard output: name a file",
-                        (*form)->name);
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the form '%s' cannot go to standard output: name a file", (*form)->name);
     }
     return SLC_OK;
 }

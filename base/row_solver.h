@@ -149,8 +149,8 @@ struct slc_row_solver {
     /* Optional. Prepares x and memory of a row before its first traversal. */
     void (*start)(void *context, unsigned worker, struct slc_row *row);
 
-    /* Adds the sums of a piece. Workers may call this concurrently for pieces of the same row, each
-     * with its own `sums`. */
+    /* Adds the piece's sums to `sums`. Workers may call this concurrently for pieces of the same
+     * row, each with its own `sums`. */
     void (*add)(void *context,
                 unsigned worker,
                 const struct slc_row *row,

@@ -15,7 +15,7 @@ struct slc_squares {
 #define SLC_SQUARES_SMALL 0x1p-511
 #define SLC_SQUARES_LARGE 0x1p480
 
-/* Adds the square of x. NaN and infinities stay in the sum. */
+/* Adds the square of x to *sum. NaN and infinities stay in the sum. */
 static inline void slc_squares_add(struct slc_squares *sum, double x)
 {
     const double size = fabs(x);

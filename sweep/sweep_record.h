@@ -93,9 +93,9 @@ enum slc_status slc_sweep_record_read(const char *path,
                                       bool *found,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Writes the record to `path`. `store` and `suggestion` are written only for programs that read the
- * file; `suggestion` is borrowed, and NULL until the sweep is complete. Errors: SLC_ERR_IO,
- * SLC_ERR_NOSPACE, SLC_ERR_MEMORY. */
+/* Writes the record to `path`. `store` and `suggestion` are written for programs that
+ * read the file. `suggestion` is borrowed, and NULL until the sweep is complete. Errors:
+ * SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY. */
 enum slc_status slc_sweep_record_write(const char *path,
                                        const struct slc_sweep_record *record,
                                        const char *store,

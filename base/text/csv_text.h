@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /* Returns the maximum length of the results of the functions below for `bytes` bytes. An apostrophe
- * needs no further space, because at least one character of such a text is not doubled. */
+ * needs no additional space: a text that gets one starts with a character that is not doubled. */
 static inline size_t slc_csv_quoted_bytes(size_t bytes)
 {
     return 2 * bytes + 2;

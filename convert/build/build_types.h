@@ -35,7 +35,7 @@ struct slc_build_layout {
 
 struct slc_builder_options {
     const struct slc_files *files; /* NULL: operations of the operating system */
-    const char *output;            /* OUT.slc; must not exist unless `overwrite` */
+    const char *output;            /* OUT.slc; may exist only if `overwrite` */
     const char *temp_folder;       /* folder of the spill file; NULL: inside OUT.slc.part */
     bool overwrite;                /* replace an existing store, as the last step */
     enum slc_codec codec;

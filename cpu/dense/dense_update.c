@@ -290,7 +290,7 @@ void slc_dense_columns_join(uint32_t rank,
     }
 }
 
-/* Adds the Gram matrices of the groups in order. */
+/* Adds up the Gram matrices of the groups, in the order of the groups, in `gram`. */
 static void combine_grams(const struct update *update, double *gram)
 {
     const uint64_t rank = update->factor->cols;

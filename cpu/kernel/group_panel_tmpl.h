@@ -5,7 +5,7 @@
  * because an addition takes four cycles and two additions start per cycle. */
 #include "cpu/kernel/panel_product_tmpl.h"
 
-/* Adds nonzero i of a group to `sum`. */
+/* Adds the product of nonzero i of a group to `sum`. */
 static inline __attribute__((always_inline)) void
 PANEL(add_varying)(const unsigned char *const *base,
                    const uint32_t *const *offset,

@@ -279,7 +279,7 @@ static enum slc_status add_columns(struct slc_cpu_backend *cpu,
                                      columns, err);
 }
 
-/* Adds a tile with the strategy `conflict`. */
+/* Adds a tile to the output with the strategy `conflict`. */
 static enum slc_status add_tile_as(struct slc_cpu_backend *cpu,
                                    enum slc_conflict conflict,
                                    unsigned worker,
@@ -310,8 +310,7 @@ static enum slc_status add_tile_as(struct slc_cpu_backend *cpu,
     return slc_mttkrp_add_tile(cpu, tile, output, slc_all_columns(cpu), err);
 }
 
-/* Adds a tile with the strategy that the trial selects, and reports the time of the tile to the
- * trial. */
+/* Adds a tile to the output with the trial's strategy, and the time of the tile to the trial. */
 static enum slc_status add_trial_tile(struct slc_cpu_backend *cpu,
                                       unsigned worker,
                                       struct slc_tile_view *tile,

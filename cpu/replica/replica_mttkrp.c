@@ -84,7 +84,7 @@ static const unsigned char *factor_rows(const struct slc_cpu_backend *cpu, unsig
     return cpu->job.factors[mode]->buffer.data;
 }
 
-/* Adds runs that are fibers of the output's mode. */
+/* Adds the products of a chunk whose runs are fibers of the output's mode to the output. */
 static void add_fibers(const struct slc_cpu_backend *cpu,
                        const struct slc_replica_chunk *chunk,
                        const struct parts *parts,
@@ -108,7 +108,7 @@ static void add_fibers(const struct slc_cpu_backend *cpu,
     slc_mttkrp_accumulate_fibers(cpu, &span);
 }
 
-/* Adds runs that agree in the output's mode. */
+/* Adds the products of a chunk, each of whose runs has a single output row, to the output. */
 static void add_groups(const struct slc_cpu_backend *cpu,
                        uint32_t varying,
                        const struct slc_replica_chunk *chunk,

@@ -19,7 +19,7 @@ struct slc_smooth_problem {
     const struct slc_solver *solver;   /* only its scales `left`, `start` and `right` are used */
     const struct slc_matrix *mttkrp;
     struct slc_matrix *factor; /* in: start; out: solution */
-    /* End of the steps with constraints, with the meaning of struct slc_admm_options. */
+    /* With constraints, steps end at these limits, as in struct slc_admm_options. */
     double tolerance;
     unsigned steps;
 };

@@ -145,8 +145,8 @@ static enum slc_status divide_modes(struct slc_cpu_groups *groups, struct slc_er
         if (is_computed(plan, n) && plan->request.split == SLC_SPLIT_NNZ &&
             plan->partitions[n] > 0) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "the split nnz needs the layout blco, but the plan reads mode %u from "
-                            "a layout with partitions",
+                            "the split 'nnz' needs the layout 'blco', but the plan reads mode %u "
+                            "from a sorted layout",
                             n + 1);
         }
         if (is_computed(plan, n)) {

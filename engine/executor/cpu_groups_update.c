@@ -23,7 +23,7 @@ static void add_numbers(enum slc_value_type type, void *to, const void *from, ui
     }
 }
 
-/* Adds the partial sums that other groups have of some rows to the output of the rows' owner. */
+/* Adds the other groups' partial sums of `rows` to the output of the group that owns the rows. */
 static enum slc_status
 reduce_rows(struct slc_cpu_groups *groups, unsigned number, const struct slc_row_span *rows)
 {

@@ -40,7 +40,7 @@ enum slc_status slc_layouts_open(const struct slc_store *store,
         } else if (choice == SLC_LAYOUTS_SORTED) {
             status = slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_SORTED_LAYOUT, SLC_FIELD_LAYOUTS,
                                      "the store has no layout sorted by mode %u: build it, or "
-                                     "request the layouts auto or blco",
+                                     "request the layouts 'auto' or 'blco'",
                                      n + 1);
         }
     }

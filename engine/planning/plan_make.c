@@ -276,7 +276,7 @@ fail_budget(const struct slc_layouts *layouts, const struct slc_plan *plan, stru
         return slc_fail_field(
             err, SLC_ERR_UNSUPPORTED, SLC_FIELD_COPIES,
             "replicas need a tensor of at least 2 modes with mode sizes up to 2^32 - 1, in a store "
-            "whose tiles are full: request copies auto");
+            "whose tiles are full: request copies 'auto'");
     }
     if (plan->minimum_bytes == UINT64_MAX) {
         return slc_fail(

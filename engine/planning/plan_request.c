@@ -21,13 +21,13 @@ static enum slc_status check_devices(const struct slc_plan_request *request, str
     if (request->cpu_groups > 0 && request->split == SLC_SPLIT_NNZ && request->deterministic) {
         return slc_fail_fields(
             err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DETERMINISTIC,
-            "the split nnz adds sums by device, so the bits depend on the number of devices: use "
-            "the split partitions, or do not request deterministic");
+            "the split 'nnz' adds sums by device, so the bits depend on the number of devices: "
+            "use the split 'partitions', or do not request deterministic");
     }
     if (request->cpu_groups > 0 && request->copies == SLC_COPIES_ALWAYS) {
         return slc_fail(
             err, SLC_ERR_USAGE,
-            "replicas need a single device: request copies auto or never, or no devices");
+            "replicas need a single device: request copies 'auto' or 'never', or no devices");
     }
     return SLC_OK;
 }
@@ -74,7 +74,7 @@ static enum slc_status check_gpu(const struct slc_plan_request *request, struct 
         request->layouts != SLC_LAYOUTS_SORTED) {
         return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_LAYOUTS, SLC_FIELD_SPLIT,
                                "devices divide the partitions of sorted layouts: request sorted "
-                               "layouts, or the split nnz");
+                               "layouts, or the split 'nnz'");
     }
     if (request->cpu_groups > 0) {
         return slc_fail_fields(
@@ -103,9 +103,9 @@ static enum slc_status check_choices(const struct slc_plan_request *request, str
             err, SLC_ERR_USAGE,
             request->deterministic
                 ? "deterministic passes add in the order of the stream, but replicas in another "
-                  "order: request copies auto or never, or do not request deterministic"
+                  "order: request copies 'auto' or 'never', or do not request deterministic"
                 : "replicas need a tensor that stays in memory, but caching is disabled: request "
-                  "copies auto or never, or enable caching");
+                  "copies 'auto' or 'never', or enable caching");
     }
     if (request->passes != SLC_PASSES_AUTO && request->passes != SLC_PASSES_PLAIN &&
         request->passes != SLC_PASSES_FUSED) {
@@ -114,12 +114,12 @@ static enum slc_status check_choices(const struct slc_plan_request *request, str
     if (request->passes == SLC_PASSES_FUSED && request->cpu_groups > 0) {
         return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_DEVICES, SLC_FIELD_PASSES,
                                "passes that update two modes need a single device: name no "
-                               "devices, or request passes plain or auto");
+                               "devices, or request passes 'plain' or 'auto'");
     }
     if (request->passes == SLC_PASSES_FUSED && request->copies == SLC_COPIES_ALWAYS) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "MTTKRPs from replicas make no passes, so no pass can update two modes: "
-                        "request copies auto or never, or passes auto or plain");
+                        "request copies 'auto' or 'never', or passes 'auto' or 'plain'");
     }
     return SLC_OK;
 }

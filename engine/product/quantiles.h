@@ -45,8 +45,8 @@ enum slc_status slc_quantiles_open(struct slc_quantiles *quantiles,
                                    struct slc_error *err) SLC_NODISCARD;
 void slc_quantiles_close(struct slc_quantiles *quantiles);
 
-/* Adds the magnitude of a finite number. Workers may call it at the same time. Every pass adds the
- * same numbers. */
+/* Counts the magnitude of a finite number. Workers may call it at the same time. Every pass must
+ * count the same numbers. */
 void slc_quantiles_add(struct slc_quantiles *quantiles, unsigned worker, double number);
 
 /* Ends a pass. Returns true if the quantiles are known, and false if another pass is needed. */

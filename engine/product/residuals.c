@@ -231,7 +231,7 @@ add_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_
     return SLC_OK;
 }
 
-/* Adds the sums of a tile in file order. */
+/* Adds the sums of the worker's tile to the totals. Called in file order of the tiles. */
 static bool add_sums(void *context, unsigned worker)
 {
     struct residuals_run *run = context;

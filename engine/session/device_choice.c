@@ -35,19 +35,19 @@ check_hybrid(const struct slc_device_wish *wish, bool deterministic, struct slc_
     if (wish->kind == SLC_DEVICE_CPU) {
         return slc_fail_fields(
             err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DEVICE,
-            "the split %s shares the work between the CPU and a GPU: request the device gpu",
+            "the split '%s' shares the work between the CPU and a GPU: request the device 'gpu'",
             name.text);
     }
     if (wish->count > 1 || (wish->count == 1 && wish->kind != SLC_DEVICE_GPU)) {
         return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DEVICES,
-                               "the split %s shares the work between the CPU and one GPU: name no "
-                               "devices, or use the split partitions or nnz between several",
+                               "the split '%s' shares the work between the CPU and one GPU: name "
+                               "no devices, or use the split 'partitions' or 'nnz' between several",
                                name.text);
     }
     if (deterministic) {
         return slc_fail_fields(
             err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DETERMINISTIC,
-            "with the split %s CPU and GPU add to the same sums, so the bits are not "
+            "with the split '%s' CPU and GPU add to the same sums, so the bits are not "
             "deterministic: omit the split, or do not request deterministic",
             name.text);
     }
@@ -64,7 +64,7 @@ check_partitions(const struct slc_store *store, uint32_t modes, struct slc_error
             return slc_fail_fields(
                 err, SLC_ERR_USAGE, SLC_FIELD_SORTED_LAYOUT, SLC_FIELD_SPLIT,
                 "devices divide the partitions of sorted layouts, but the store has no layout "
-                "sorted by mode %u: build it, or divide nonzeros with the split nnz",
+                "sorted by mode %u: build it, or divide nonzeros with the split 'nnz'",
                 n + 1);
         }
     }
@@ -82,7 +82,7 @@ static enum slc_status choose_layouts(const struct slc_device_wish *wish,
 
     if (!wish->any_layouts && request->layouts != SLC_LAYOUTS_AUTO && request->layouts != wanted) {
         return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_LAYOUTS,
-                               "devices divide %s (the split %s): request the layouts %s",
+                               "devices divide %s (the split '%s'): request the layouts '%s'",
                                wanted == SLC_LAYOUTS_SORTED ? "the partitions of sorted layouts"
                                                             : "the blocks of blco",
                                slc_split_name(request->split), slc_layout_choice_name(wanted));
@@ -102,8 +102,8 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
 
     if (!gpu && wish->count > 1) {
         return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_DEVICES, SLC_FIELD_DEVICE,
-                               "%u GPUs are named without the device gpu: request the device gpu, "
-                               "or give a number of CPU devices",
+                               "%u GPUs are named without the device 'gpu': request the device "
+                               "'gpu', or give a number of CPU devices",
                                wish->count);
     }
     request->cpu_groups = !gpu && wish->count > 0 ? (unsigned)wish->number[0] : 0;
@@ -115,8 +115,8 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
         return !wish->split.given || request->hybrid.kind != SLC_HYBRID_NONE
                    ? SLC_OK
                    : slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DEVICES,
-                                     "the split %s divides the work between devices, but there is "
-                                     "only one: name several devices",
+                                     "the split '%s' divides the work between devices, but there "
+                                     "is only one: name several devices",
                                      slc_split_name(request->split));
     }
     enum slc_status status = choose_layouts(wish, request, err);
@@ -242,13 +242,14 @@ static enum slc_status check_wish(const struct slc_device_wish *wish, struct slc
     if (none && (wish->streams != 0 || wish->memory_bytes != 0)) {
         return slc_fail_fields(
             err, SLC_ERR_USAGE, wish->streams != 0 ? SLC_FIELD_STREAMS : SLC_FIELD_DEVICE_MEMORY,
-            SLC_FIELD_DEVICE, "%s needs a GPU: request the device gpu or auto, or omit the option",
+            SLC_FIELD_DEVICE,
+            "%s needs a GPU: request the device 'gpu' or 'auto', or omit the option",
             wish->streams != 0 ? "a number of streams" : "a limit of device memory");
     }
     if (wish->chip != NULL && wish->kind != SLC_DEVICE_GPU) {
         return slc_fail_fields(
             err, SLC_ERR_USAGE, SLC_FIELD_DEVICE_NAME, SLC_FIELD_DEVICE,
-            "a device name describes a GPU to plan for: request the device gpu, or omit the name");
+            "a device name describes a GPU to plan for: request the device 'gpu' or omit the name");
     }
     if (wish->chip != NULL && !wish->plan_only) {
         return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_DEVICE_NAME,

@@ -82,7 +82,7 @@ enum {
     SLC_CP_ALS_RANK = 192
 };
 
-/* Default tolerance of the violation, with the loss poisson. */
+/* Default tolerance of the KKT violation, with the loss poisson. */
 #define SLC_CP_VIOLATION 1e-4
 
 /* Default tolerance (struct slc_cp_options). */
@@ -299,8 +299,8 @@ void slc_cp_result_destroy(struct slc_cp_result *result);
 uint64_t slc_cp_memory_bytes(unsigned order, uint32_t rank, unsigned workers, uint64_t rows_max);
 
 /* Replaces SLC_CP_AUTO in *algorithm with the algorithm that a run uses. Errors: SLC_ERR_USAGE if
- * loss, unlisted cells, biases, constraints, penalties and algorithm do not fit; the message names
- * what fits; those of slc_cp_choose. */
+ * loss, unlisted cells, biases, constraints, penalties and algorithm do not fit together (the
+ * message names a combination that fits); those of slc_cp_choose. */
 enum slc_status slc_cp_choose_method(const struct slc_cp_options *options,
                                      unsigned order,
                                      enum slc_cp_algorithm *algorithm,

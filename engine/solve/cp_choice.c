@@ -87,8 +87,8 @@ check_biases(const struct slc_cp_options *options, unsigned order, struct slc_er
     }
     if (components > options->rank && is_nonnegative(options->loss)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "a model with the loss %s has no negative numbers, so it has no "
-                        "biases: request no biases, or the loss ls, huber or bernoulli",
+                        "a model with the loss '%s' has no negative numbers, so it has no "
+                        "biases: request no biases, or the loss 'ls', 'huber' or 'bernoulli'",
                         slc_loss_name(options->loss));
     }
     if (components > SLC_MAX_RANK) {
@@ -113,7 +113,7 @@ check_terms(const struct slc_cp_options *options, unsigned order, struct slc_err
             terms->smooth > 0.0) {
             return slc_fail(
                 err, SLC_ERR_USAGE,
-                "constraints and l1 penalties are possible only with the loss ls and unlisted "
+                "constraints and l1 penalties are possible only with the loss 'ls' and unlisted "
                 "cells that are 0: remove the constraints of mode %u, or change loss and unlisted",
                 n + 1);
         }
@@ -124,7 +124,7 @@ check_terms(const struct slc_cp_options *options, unsigned order, struct slc_err
         }
         if (terms->ridge > 0.0 && options->unlisted == SLC_UNLISTED_ZERO) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "the loss %s with unlisted cells that are 0 allows no "
+                            "the loss '%s' with unlisted cells that are 0 allows no "
                             "regularization: remove it",
                             slc_loss_name(options->loss));
         }
@@ -153,8 +153,8 @@ static enum slc_status
 fail_algorithm(const struct slc_cp_options *options, const char *fitting, struct slc_error *err)
 {
     return slc_fail(err, SLC_ERR_USAGE,
-                    "the method %s does not fit the loss %s with unlisted cells that are "
-                    "%s: use the method %s, or auto",
+                    "the method '%s' does not fit the loss '%s' with unlisted cells that are "
+                    "%s: use the method %s, or 'auto'",
                     slc_cp_algorithm_name(options->algorithm), slc_loss_name(options->loss),
                     slc_unlisted_name(options->unlisted), fitting);
 }
@@ -168,7 +168,7 @@ static enum slc_status choose_for_counts(const struct slc_cp_options *options,
     }
     return *algorithm == SLC_CP_MU || *algorithm == SLC_CP_PDNR
                ? SLC_OK
-               : fail_algorithm(options, "mu or pdnr", err);
+               : fail_algorithm(options, "'mu' or 'pdnr'", err);
 }
 
 static enum slc_status choose_for_unknown(const struct slc_cp_options *options,
@@ -179,14 +179,14 @@ static enum slc_status choose_for_unknown(const struct slc_cp_options *options,
         if (*algorithm == SLC_CP_AUTO) {
             *algorithm = SLC_CP_NEWTON;
         }
-        return *algorithm == SLC_CP_NEWTON ? SLC_OK : fail_algorithm(options, "newton", err);
+        return *algorithm == SLC_CP_NEWTON ? SLC_OK : fail_algorithm(options, "'newton'", err);
     }
     if (*algorithm == SLC_CP_AUTO) {
         *algorithm = options->rank <= SLC_CP_ALS_RANK ? SLC_CP_ALS : SLC_CP_CCD;
     }
     return *algorithm == SLC_CP_ALS || *algorithm == SLC_CP_CCD || *algorithm == SLC_CP_NEWTON
                ? SLC_OK
-               : fail_algorithm(options, "als, ccd or newton", err);
+               : fail_algorithm(options, "'als', 'ccd' or 'newton'", err);
 }
 
 enum slc_status slc_cp_choose_method(const struct slc_cp_options *options,
@@ -197,7 +197,7 @@ enum slc_status slc_cp_choose_method(const struct slc_cp_options *options,
     SLC_TRY(check_biases(options, order, err));
     if (!slc_cp_needs_nonzeros(options)) {
         if (*algorithm > SLC_CP_ADMM) {
-            return fail_algorithm(options, "als, hals or admm", err);
+            return fail_algorithm(options, "'als', 'hals' or 'admm'", err);
         }
         return slc_cp_choose(options->terms, order, algorithm, err);
     }
@@ -215,8 +215,8 @@ enum slc_status slc_cp_choose_method(const struct slc_cp_options *options,
     }
     if (options->loss != SLC_LOSS_POISSON) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the loss %s is possible only if unlisted cells are unknown: "
-                        "declare them unknown, or use the loss ls or poisson, with which "
+                        "the loss '%s' is possible only if unlisted cells are unknown: "
+                        "declare them unknown, or use the loss 'ls' or 'poisson', with which "
                         "unlisted cells are 0",
                         slc_loss_name(options->loss));
     }

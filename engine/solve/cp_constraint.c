@@ -97,12 +97,12 @@ static enum slc_status check_devices(const struct cp_state *state, struct slc_er
 
     if (request->gpu_count > 1) {
         return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_DEVICES,
-                              "the method %s cannot use several GPUs: use one GPU or the CPU",
+                              "the method '%s' cannot use several GPUs: use one GPU or the CPU",
                               slc_cp_algorithm_name(state->options->algorithm));
     }
     if (request->gpu != NULL && !request->host_rows) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the plan for a GPU has no memory for the rows that the method %s solves "
+                        "the plan for a GPU has no memory for the rows that the method '%s' solves "
                         "on the host",
                         slc_cp_algorithm_name(state->options->algorithm));
     }

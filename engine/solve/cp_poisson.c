@@ -70,8 +70,8 @@ update(struct cp_state *state, unsigned place, bool *singular, bool *stopped, st
     return normalize_factor(state, err);
 }
 
-/* Computes the log-likelihood, and the fit: the part of the deviance of the best constant model
- * that the model explains. */
+/* Computes the log-likelihood, and the fit: 1 minus the deviance of the model divided by the
+ * deviance of the best constant model. */
 static enum slc_status
 measure(struct cp_state *state, struct slc_cp_iteration *report, struct slc_error *err)
 {

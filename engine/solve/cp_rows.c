@@ -174,7 +174,7 @@ static struct slc_row_mode mode_of(const struct cp_state *state)
                                  .totals = state->nonzeros->totals};
 }
 
-/* Returns the largest violation of the current iteration so far. */
+/* Returns the largest KKT violation of a row in the current iteration so far. */
 static double violation_so_far(const struct cp_state *state)
 {
     const struct cp_rows *rows = state->nonzeros;

@@ -13,7 +13,7 @@
 struct cp_rows {
     struct slc_row_passes *passes;
     struct slc_row_solver *solver; /* owned by the method */
-    /* Returns the violation that the solver has found so far in the current pass; NULL: none. */
+    /* Returns the largest KKT violation so far in the current pass; NULL: the solver has none. */
     double (*solver_violation)(const struct cp_state *state);
     struct slc_survey survey;  /* survey of the nonzeros that are not held out */
     struct slc_buffer vectors; /* memory of the vectors below */
@@ -27,7 +27,7 @@ struct cp_rows {
     bool absorbed;
     struct slc_row_pass pass; /* the current or last pass */
     /* Statistics of the current iteration. */
-    double violation; /* largest violation of the modes that have been updated */
+    double violation; /* largest KKT violation in the modes that have been updated */
     uint64_t rows, traversals;
     double objective; /* objective after the last iteration */
     /* Stopping rule (cp_complete.c): consecutive iterations without a better held-out error. */

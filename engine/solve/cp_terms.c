@@ -116,14 +116,14 @@ enum slc_status slc_cp_choose(const struct slc_row_terms *terms,
     }
     if (*algorithm == SLC_CP_ALS && constrained) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the method als allows only a regularization, no constraint and no other "
-                        "penalty: use the method %s, or auto",
-                        only_admm ? "admm" : "hals or admm");
+                        "the method 'als' allows only a regularization, no constraint and no other "
+                        "penalty: use the method %s, or 'auto'",
+                        only_admm ? "'admm'" : "'hals' or 'admm'");
     }
     if (*algorithm == SLC_CP_HALS && only_admm) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the method hals allows no rows on the simplex and no smoothness penalty: "
-                        "use the method admm, or auto");
+                        "the method 'hals' allows no rows on the simplex and no smoothness "
+                        "penalty: use the method 'admm', or 'auto'");
     }
     return SLC_OK;
 }

@@ -138,12 +138,12 @@ static const char *advice_for(const struct survey_run *run)
         break;
     case SLC_LOSS_POISSON:
         return run->value < 0.0
-                   ? "convert only the values that are counts, or choose the loss ls"
-                   : "convert counts instead of means or rates, or choose the loss ls or gamma";
+                   ? "convert only the values that are counts, or choose the loss 'ls'"
+                   : "convert counts instead of means or rates, or choose the loss 'ls' or 'gamma'";
     case SLC_LOSS_BERNOULLI:
-        return "convert the values to 0 and 1, or choose the loss poisson for counts or ls";
+        return "convert the values to 0 and 1, or choose the loss 'poisson' for counts or 'ls'";
     case SLC_LOSS_GAMMA:
-        return "convert only the values above 0, or choose the loss ls or huber";
+        return "convert only the values above 0, or choose the loss 'ls' or 'huber'";
     }
     return "choose another loss";
 }
@@ -160,7 +160,7 @@ fail_refused(const struct slc_store *store, struct survey_run *run, struct slc_e
                                  run->index[n] + 1);
     }
     (void)slc_fail(
-        err, SLC_ERR_INPUT, "nonzero (%s) is %.17g, but the loss %s is defined only for %s: %s",
+        err, SLC_ERR_INPUT, "nonzero (%s) is %.17g, but the loss '%s' is defined only for %s: %s",
         text, run->value, slc_loss_name(run->loss), slc_loss_values(run->loss), advice_for(run));
     slc_error_locate_file(err, store->path);
     return SLC_ERR_INPUT;

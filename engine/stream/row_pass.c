@@ -52,7 +52,7 @@ slc_row_stream(struct slc_row_passes *passes, struct slc_pass *pass, struct slc_
     return status;
 }
 
-/* Adds a tile of the streamed row. Callback of the pass that traverse_streamed makes. */
+/* Adds a tile to the sums of the streamed row. Callback of the pass of traverse_streamed. */
 static enum slc_status
 add_tile(void *context, unsigned number, struct slc_tile_view *tile, struct slc_error *err)
 {

@@ -195,7 +195,7 @@ enum slc_status slc_row_solve(struct slc_row_passes *passes,
                               void *how,
                               double measures[SLC_ROW_MEASURES],
                               struct slc_error *err) SLC_NODISCARD;
-/* Computes the nonzeros begin .. end - 1, one segment of the row, and adds it to the job. */
+/* Adds the sums of nonzeros begin .. end - 1, a segment of the row, to the job. */
 void slc_row_segment(struct slc_row_passes *passes,
                      unsigned worker,
                      struct row_job *job,

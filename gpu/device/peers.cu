@@ -267,7 +267,7 @@ static cudaError_t add_words(const struct slc_gpu *gpu, uint64_t at, uint64_t by
                              bytes / sizeof *exact->words, gpu->main);
 }
 
-/* Adds bytes [begin, end) of the output of the device `other`, or of its exact sums. */
+/* Adds bytes [begin, end) of the output of `other`, or of its exact sums, to those of `gpu`. */
 static enum slc_status add_bytes(struct slc_gpu *gpu,
                                  const struct slc_gpu *other,
                                  bool exact,

@@ -45,8 +45,8 @@ cudaError_t slc_exact_sum_begin(const struct slc_exact_sum *sum,
                                 double magnitude,
                                 cudaStream_t stream);
 
-/* Adds `words` words of another device's sums. Needs: slc_exact_sum_begin had the same bounds on
- * both devices. */
+/* Adds `words` words of another device's sums at `from` to the sums at `to`. Needs: the bounds of
+ * slc_exact_sum_begin were the same on both devices. */
 cudaError_t slc_exact_sum_add(unsigned long long *to,
                               const unsigned long long *from,
                               uint64_t words,

@@ -459,7 +459,7 @@ slc_mttkrp_share(slc_mttkrp_lane<F, exact_sums> *lane, uint32_t begin, uint32_t 
     slc_mttkrp_add_segment(lane, &segment);
 }
 
-/* Adds the products of a whole sorted chunk. */
+/* Adds the products of a whole sorted chunk to the output. */
 template <typename F, bool exact_sums>
 __device__ static inline void slc_mttkrp_compute(const struct slc_gpu_mttkrp *job,
                                                  const struct slc_mttkrp_chunk *chunk)

@@ -113,9 +113,9 @@ __device__ static inline void slc_mttkrp_sort_chunk(const struct slc_gpu_mttkrp 
     slc_mttkrp_move(chunk->values, &places);
 }
 
-/* Adds the products of a batch. If `transcoded`, tiles are read from batch.transcoded. Thread
- * blocks process chunks at a stride, so that concurrent thread blocks read neighbouring rows of the
- * factors and share them in the second-level cache. */
+/* Adds the products of a batch to the output. If `transcoded`, tiles are read from
+ * batch.transcoded. Thread blocks process chunks at a stride, so that concurrent thread blocks read
+ * neighbouring rows of the factors and share them in the second-level cache. */
 template <typename F, bool exact_sums, bool transcoded>
 __global__ static void __launch_bounds__(SLC_MTTKRP_THREADS,
                                          exact_sums && sizeof(F) < sizeof(double) ? 1 : 2)

@@ -92,8 +92,8 @@ struct sluice_convert_options {
     /* Only for Arrow tables: name of the table in sluice_store_info.source and in messages, such as
      * the path of its file. NULL means "the Arrow table". */
     const char *source_name;
-    /* If not 0, values of zero are stored as listed zeros, also if they are sums of duplicates; of
-     * a dense input, all cells are stored. Appending, slicing and permuting keep listed zeros. */
+    /* If not 0, values of zero are stored as listed zeros, also if they are sums of duplicates.
+     * All cells of a dense input are stored. Appending, slicing and permuting keep listed zeros. */
     uint64_t keep_zeros;
 };
 
@@ -118,7 +118,7 @@ struct sluice_convert_report {
 };
 
 /* Converts the tensor or table `input` to the store `output`. The input is text or binary, plain or
- * compressed; "-" is standard input. `output` must not exist unless output.overwrite is set.
+ * compressed; "-" is standard input. `output` may exist only if output.overwrite is set.
  * `report` may be NULL.
  * Order: the contents of the store depend only on the entries and their order, not on threads or
  * memory.
@@ -235,8 +235,8 @@ struct sluice_append_options {
      * change. */
     const char *const *labels;
     uint32_t label_count;
-    /* If not 0, `input` is a table with the columns that the store was made from. Files that end in
-     * .csv, .tsv or .tab are always tables. */
+    /* If not 0, `input` is a table, as are all files that end in .csv, .tsv or .tab. A table must
+     * have the columns that the store was made from. */
     uint32_t table;
     /* file with the values if the input is a .npy file of coordinates; else NULL */
     const char *values;
@@ -272,9 +272,9 @@ SLUICE_API enum sluice_status sluice_append(const char *path,
                                             struct sluice_append_report *report,
                                             struct sluice_error *err);
 
-/* Adds the rows of the table in an Arrow stream to the store at `path`. The table has the columns
- * that the store was made from. The members dialect, index_base, labels and values of `options`
- * must be 0. `report` may be NULL.
+/* Adds the rows of the table in an Arrow stream to the store at `path`. The table must have
+ * the columns that the store was made from. The members dialect, index_base, labels and values of
+ * `options` must be 0. `report` may be NULL.
  * Ownership: the stream is released in every case.
  * Errors: those of sluice_append and sluice_convert_arrow. On error, `report` is unchanged and the
  * store is either the old or the new one.

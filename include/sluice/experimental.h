@@ -49,7 +49,7 @@ struct sluice_device_plan {
     uint32_t streams;
     /* GPUs or groups of processors that divide the work; 0 if the work is not divided */
     uint32_t count;
-    /* 1 if no GPU was opened, and `name` is the chip in sluice_device_options.chip */
+    /* 1 if `name` is the chip in sluice_device_options.chip, for which no GPU was opened */
     uint32_t described;
     uint32_t multiprocessors;
     char name[128]; /* name of the GPU; "" for the CPU */
@@ -145,9 +145,9 @@ struct sluice_predict_report {
 
 /* Computes values of a model at the coordinates in `input`. Does the same as `sluice predict`. The
  * input is a text in any format, plain or compressed, with or without values ("-" is standard
- * input); a store, whose nonzeros are the rows, in the order of the store; or a table (CSV, TSV)
- * with the columns of the store of the model. The indices of stores and tables are written from 1.
- * `output` is a path, "-" for standard output (not for .npy), or NULL for the report alone.
+ * input); a store, whose nonzeros are the rows, in the order of the store; or a table (CSV, TSV),
+ * which must have the columns of the model's store. The indices of stores and tables are written
+ * from 1. `output` is a path, "-" for standard output (not for .npy), or NULL for the report alone.
  * `report` may be NULL.
  * Errors: SLUICE_ERR_INPUT with file, line and column, or if the store of the model is not known
  * or has other modes than the model; SLUICE_ERR_USAGE, SLUICE_ERR_UNSUPPORTED,

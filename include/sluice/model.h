@@ -46,8 +46,8 @@ SLUICE_API enum sluice_status sluice_model_create(uint32_t order,
  * sluice_predict_text and sluice_residuals depend on the loss: they compute expected values (for
  * bernoulli, the probability of 1) and deviances. `huber` is the residual at which Huber's loss
  * becomes linear, above 0; other losses ignore it.
- * Errors: SLUICE_ERR_USAGE for another loss, or if `huber` is needed and not above 0. On error, the
- * model is unchanged. Cost: constant. */
+ * Errors: SLUICE_ERR_USAGE if `loss` is invalid, or if it is huber and `huber` is not above 0. On
+ * error, the model is unchanged. Cost: constant. */
 SLUICE_API enum sluice_status sluice_model_set_loss(struct sluice_model *model,
                                                     enum sluice_loss loss,
                                                     double huber,
@@ -130,8 +130,8 @@ SLUICE_API enum sluice_status sluice_model_get_weights(const struct sluice_model
 /* Copies the factor matrix of `mode`.
  * Shapes: the factor is dims[mode] x rank; `factor` has space for `count` doubles.
  * Ownership: the caller owns `factor`.
- * Errors: SLUICE_ERR_USAGE if the factor does not fit, or for a mode that does not exist. On error,
- * `factor` is unchanged. Cost: copies the factor. */
+ * Errors: SLUICE_ERR_USAGE if `count` is too small or the mode does not exist. On error, `factor`
+ * is unchanged. Cost: copies the factor. */
 SLUICE_API enum sluice_status sluice_model_get_factor(const struct sluice_model *model,
                                                       uint32_t mode,
                                                       double *factor,
@@ -155,7 +155,7 @@ struct sluice_diagnosis {
      * columns. 1 for a single component. */
     double smallest_congruence;
     uint32_t cancels;       /* if not 0, the components `cancelling` nearly cancel each other */
-    uint32_t cancelling[2]; /* numbers of components, from 0 */
+    uint32_t cancelling[2]; /* the two components, counted from 0 */
     uint32_t fit_rising;    /* if not 0, the run ended while the fit may still have been rising */
     /* condition number of each factor without its zero columns; NaN if the factor has fewer rows
      * than columns */

@@ -40,7 +40,7 @@ struct sluice_store_info {
     uint64_t entries;
     uint64_t duplicates;     /* entries merged into an earlier entry */
     uint64_t explicit_zeros; /* entries of value zero, which are not stored */
-    uint32_t index_base;     /* first index of the input */
+    uint32_t index_base;     /* number of the first index of a mode in the input: 0 or 1 */
     uint32_t appended;       /* number of inputs for sluice_store_get_appended */
     char source[512];        /* path as passed to the conversion */
     char dialect[32];
@@ -103,8 +103,8 @@ SLUICE_API const char *sluice_store_title(const struct sluice_store *store, uint
  * constant. */
 SLUICE_API uint64_t sluice_store_name_count(const struct sluice_store *store, uint32_t mode);
 
-/* Stores the name of `index` in *ret_name; `index` counts from 0, without relabelling. A name is
- * zero-terminated and may contain any other bytes. *ret_name is NULL if the index has no name.
+/* Stores the name of `index` in *ret_name (NULL: no name). `index` counts from 0 in the order of
+ * the input, even in a relabelled mode. A name is zero-terminated; other bytes are arbitrary.
  * Ownership: the store owns the text, which is valid until the next call for the same store or
  * until the store is closed. Errors: SLUICE_ERR_USAGE for a mode or index that does not exist,
  * SLUICE_ERR_DAMAGED, SLUICE_ERR_IO, SLUICE_ERR_MEMORY. On error, *ret_name is unchanged or NULL.
@@ -228,7 +228,7 @@ struct sluice_check_options {
  * the number of faults in *ret_findings, which may be NULL.
  * Errors: the status of the first fault, mostly SLUICE_ERR_DAMAGED, SLUICE_ERR_FORMAT or
  * SLUICE_ERR_IO; SLUICE_ERR_USAGE, SLUICE_ERR_MEMORY, SLUICE_ERR_INTERRUPTED. On error,
- * *ret_findings has the number of faults found so far.
+ * *ret_findings is the number of faults found so far.
  * Cost: one pass over each layout. */
 SLUICE_API enum sluice_status sluice_check(const char *path,
                                            const struct sluice_check_options *options,

@@ -195,8 +195,8 @@ static enum slc_status check_run(const uint8_t *page,
     return SLC_OK;
 }
 
-/* Checks the fiber run of the content sum. If SLC_CONTENT_RUN_BIT is set, the header states it;
- * otherwise it is the fiber run of the file. */
+/* Checks the fiber run of the content sum. If SLC_CONTENT_RUN_BIT is set, the header states this
+ * run separately; otherwise the content sum has the fiber run of the file. */
 static enum slc_status check_content_run(const uint8_t *page,
                                          struct slc_layout_info *info,
                                          uint64_t *at,

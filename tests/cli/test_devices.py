@@ -82,10 +82,10 @@ def refused(folder):
     store = made(folder, "1,3")
     for arguments, part in ((["--devices", "2"], "no layout sorted by mode 2: build it"),
                             (["--devices", "65"], "64"),
-                            (["--devices", "2", "--split", "nnz", "--passes", "fused"], "name no devices, or request passes plain"),
-                            (["--devices", "2", "--layouts", "blco"], "the layouts sorted (--split, --layouts)"),
-                            (["--devices", "2", "--split", "nnz", "--layouts", "sorted"], "the layouts blco (--split, --layouts)"),
-                            (["--devices", "2", "--split", "nnz", "--deterministic"], "use the split partitions, or"),
+                            (["--devices", "2", "--split", "nnz", "--passes", "fused"], "name no devices, or request passes 'plain'"),
+                            (["--devices", "2", "--layouts", "blco"], "the layouts 'sorted' (--split, --layouts)"),
+                            (["--devices", "2", "--split", "nnz", "--layouts", "sorted"], "the layouts 'blco' (--split, --layouts)"),
+                            (["--devices", "2", "--split", "nnz", "--deterministic"], "use the split 'partitions', or"),
                             (["--devices", "2", "--split", "nnz", "--copies", "always"], "a single device"),
                             (["--devices", "2", "--split", "rows"], "partitions")):
         told = try_to("cpd", store, "-r", 2, "--nowrite", *arguments)

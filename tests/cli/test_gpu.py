@@ -370,7 +370,7 @@ def shared(folder):
     for wrong, told in ((["--split", "static=2"], "with F from 0 to 1"), (["--split", "rows"], "use partitions or nnz"),
                         (["--split", "queue", "--deterministic"], "omit the split, or do not request deterministic (--split, --deterministic)"),
                         (["--split", "queue", "--devices", "0,0"], "the CPU and one GPU"),
-                        (["--split", "adaptive", "--device", "cpu"], "request the device gpu (--split, --device)"),
+                        (["--split", "adaptive", "--device", "cpu"], "request the device 'gpu' (--split, --device)"),
                         (["--split", "queue", "--device", "auto", "--devices", "2"], "the CPU and one GPU")):
         text = emulated("plan", store, "-r", 3, *(["--device", "gpu"] if "--device" not in wrong else []), *wrong, status=2)
         check(told in text, text)
@@ -457,11 +457,11 @@ def wishes(folder):
         text = emulated("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--device", "gpu", *wish, status=2)
         check(told in text, text)
     text = emulated("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--devices", "0,1", status=2)
-    check("request the device gpu, or give a number of CPU devices (--devices, --device)" in text, text)
+    check("request the device 'gpu', or give a number of CPU devices (--devices, --device)" in text, text)
     for option in (["--streams", 3], ["--device-memory", "64MiB"]):
         for device in ([], ["--device", "cpu"]):
             text = emulated("plan", store, "-r", 2, *option, *device, status=2)
-            check(f"needs a GPU: request the device gpu or auto, or omit the option ({option[0]}, --device)" in text, text)
+            check(f"needs a GPU: request the device 'gpu' or 'auto', or omit the option ({option[0]}, --device)" in text, text)
         emulated("plan", "--no-probe", store, "-r", 2, *option, "--device", "auto", "--devices", "2", "--split", "nnz")
     text = emulated("cpd", store, "-r", 2, "--streams", 9, status=2)
     check("8" in text, text)

@@ -130,7 +130,7 @@ def refused(folder):
     check(re.search(rf"device gpu: {NONE_HERE}; to plan for a GPU that this machine lacks, ", err), err)
     for device in ([], ["--device", "auto"], ["--device", "cpu"]):
         _, err = sluice("plan", store, "-r", 8, "--device-name", "h100", *device, status=2)
-        check("a device name describes a GPU to plan for: request the device gpu, or omit the name (--device-name, --device)" in err, err)
+        check("a device name describes a GPU to plan for: request the device 'gpu' or omit the name (--device-name, --device)" in err, err)
     out, _ = sluice("plan", store, "-r", 8, "--device", "auto", "--device-memory", "80GB", "--no-probe")
     check("  device       CPU" in out and re.search(rf"^  GPU +not used: {NONE_HERE}", out, re.M), out)
     start = os.path.join(folder, "start")

@@ -170,7 +170,7 @@ def without(folder):
     text, _ = sluice(*args, "--device", "auto", "--split", "adaptive")
     check(re.search("^  GPU +not used: " + why, text, re.M), text)
     check("GPU" not in sluice(*args)[0], "the CPU alone")
-    for wrong, told in ((["--split", "queue"], "request the device gpu (--split, --device)"), (["--split", "half", "--device", "gpu"], "half"),
+    for wrong, told in ((["--split", "queue"], "request the device 'gpu' (--split, --device)"), (["--split", "half", "--device", "gpu"], "half"),
                         (["--split", "static=2", "--device", "gpu"], "static="),
                         (["--split", "partitions", "--device", "gpu"], "partitions")):
         _, err = sluice(*args, *wrong, status=2)

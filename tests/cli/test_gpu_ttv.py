@@ -172,7 +172,7 @@ def without(folder):
     number = ["ttv", store, *vectors(folder, "60x80x20", [1, 2, 3])]
     text, err = sluice(*number, "--device", "auto")
     check(text == sluice(*number)[0] and re.search("GPU not used: " + why, err), text + err)
-    for wrong, told in ((["--split", "queue"], "request the device gpu (--split, --device)"), (["--split", "half", "--device", "gpu"], "half"),
+    for wrong, told in ((["--split", "queue"], "request the device 'gpu' (--split, --device)"), (["--split", "half", "--device", "gpu"], "half"),
                         (["--split", "static=2", "--device", "gpu"], "static=")):
         _, err = sluice(*args, *wrong, status=2)
         check(told in err, err)

@@ -186,7 +186,7 @@ static void try_continued(struct trial *trial)
         struct slc_recorded *disk = slc_recorded_continue(trial->disk, moment);
         struct slc_error err = SLC_ERROR_INIT;
 
-        /* A rerun that refuses need not keep anything; whether it may refuse was checked above. */
+        /* A rerun that fails has nothing to check; try_state has checked whether it may fail. */
         if (trial->operation->run(trial->operation->context, slc_recorded_files(disk), &err) ==
             SLC_OK) {
             crash_rerun(trial, disk);

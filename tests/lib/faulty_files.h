@@ -87,7 +87,7 @@ void slc_faulty_init(struct slc_faulty *faulty);
  * unmap and remove are executed all the same, as in the kernel). k = 0 disarms. Each of these calls
  * resets the counts and replaces the fault armed before. */
 void slc_faulty_fail(struct slc_faulty *faulty, enum slc_faulty_kind kind, uint64_t k, int error);
-/* The same for the k-th operation and all after it. */
+/* As slc_faulty_fail, but all operations of `kind` from the k-th on fail. */
 void slc_faulty_fail_from(struct slc_faulty *faulty,
                           enum slc_faulty_kind kind,
                           uint64_t k,

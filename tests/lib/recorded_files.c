@@ -19,7 +19,7 @@ void slc_recorded_change(struct slc_recorded *disk, const struct slc_change *cha
     disk->changes[disk->change_count++] = slc_change_copy(change);
 }
 
-/* Without files. */
+/* Creates a disk without files. */
 static struct slc_recorded *create(void)
 {
     struct slc_recorded *disk = slc_tree_memory(NULL, sizeof *disk);

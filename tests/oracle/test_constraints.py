@@ -157,9 +157,9 @@ def sweeps(folder):
 def errors(folder):
     store = store_of(folder)
     for options, words in (
-            (["--nonnegative", "--method", "als"], "use the method hals or admm"),
-            (["--simplex", "--method", "hals"], "use the method admm"),
-            (["--smooth", "3=1", "--method", "hals"], "use the method admm"),
+            (["--nonnegative", "--method", "als"], "use the method 'hals' or 'admm'"),
+            (["--simplex", "--method", "hals"], "use the method 'admm'"),
+            (["--smooth", "3=1", "--method", "hals"], "use the method 'admm'"),
             (["--method", "hal"], "did you mean hals?"),
             (["--nonnegative=4"], "--nonnegative names mode 4; the tensor has 3 modes"),
             (["--nonnegative="], "the value is empty"),

@@ -352,7 +352,7 @@ def constraints(folder):
             command("report", os.path.join(folder, f"module{number}"), "-o", page, "--overwrite")
             with open(page) as file:
                 check(number != 1 or " --method admm --nonnegative=1,3 --l1 1=0 --l1 2=5 --l1 3=0 " in file.read(), "the page")
-        fails(sluice.UsageError, "use the method hals", tensor.cpd, 2, nonnegative=True, method="als")
+        fails(sluice.UsageError, "use the method 'hals'", tensor.cpd, 2, nonnegative=True, method="als")
         fails(sluice.UsageError, "nonnegative 3 is not between 0 and 2", tensor.cpd, 2, nonnegative=[3])
         fails(sluice.UsageError, "a mode of l1 4 is not between 0 and 2", tensor.cpd, 2, l1={4: 1})
         fails(sluice.UsageError, "expected a pair of numbers", tensor.cpd, 2, bounds=3)

@@ -47,9 +47,9 @@ static const struct option options[] = {
     BENCH_OPTION_ROW_MODE(arguments, mode),
     {"kernel", OPTION_CHOICE, offsetof(struct arguments, kernel), .value = "NAME",
      .fallback = "all", .choices = kernel_choices,
-     .help = "sluice (its own kernel), switches (also variants in which one switch is changed), "
-             "baselines (also loops over coordinates, CSR rebuilt each time, and runs from encoded "
-             "tiles) or all"},
+     .help = "sluice (its kernel for TTV), switches (also variants of this kernel, each with one "
+             "choice changed), baselines (also loops over coordinates, CSR rebuilt each time, and "
+             "runs from encoded tiles) or all"},
     {"keep-empty-fibers", OPTION_FLAG, offsetof(struct arguments, keep_empty),
      .help = "store fibers without nonzeros too"},
     {"keep-unused", OPTION_FLAG, offsetof(struct arguments, keep_unused),

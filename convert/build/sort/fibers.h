@@ -29,7 +29,7 @@ enum {
     /* Number of index bits that may differ within a piece. With more bits, little is gained and
      * neighbours in other modes move farther apart. */
     SLC_FIBER_BITS = 12,
-    /* With fewer nonzeros no mode is chosen, because they fit any cache in any order. */
+    /* If there are fewer nonzeros, no mode is chosen: so few fit any cache in any order. */
     SLC_FIBER_NNZ_MIN = 1024
 };
 
@@ -73,7 +73,7 @@ void slc_fiber_counts_add(struct slc_fiber_counts *counts,
                           uint32_t count,
                           uint64_t index_base);
 
-/* Adds the counts of `from`. */
+/* Adds the counts of `from` to `counts`. */
 void slc_fiber_counts_join(struct slc_fiber_counts *counts, const struct slc_fiber_counts *from);
 
 /* Returns the hash of the piece of a mode-`mode` fiber that contains the coordinate, or the hash of

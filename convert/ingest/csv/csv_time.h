@@ -59,7 +59,7 @@ static inline void slc_time_range_merge(struct slc_time_range *range, struct slc
     range->last = other.last > range->last ? other.last : range->last;
 }
 
-/* Adds a time that was parsed from `text`. */
+/* Extends `range` by a time that was parsed from `text`. */
 static inline void slc_time_range_add(struct slc_time_range *range,
                                       const char *text,
                                       size_t bytes,

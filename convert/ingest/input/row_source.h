@@ -3,8 +3,8 @@
  * at the same time. The rest of a conversion (threads, index checks, duplicates, commits) is the
  * same for text and binary files.
  *
- * Positions in the input are given in bytes of rows and in *lines*, which are lines of text or
- * nonzeros of a binary file. */
+ * A position in the input is a number of bytes and a number of *lines*. A line is a line of text,
+ * or a nonzero of a binary file. */
 #ifndef SLC_CONVERT_ROW_SOURCE_H
 #define SLC_CONVERT_ROW_SOURCE_H
 

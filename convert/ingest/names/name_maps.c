@@ -232,7 +232,7 @@ static enum slc_status check_old(const struct reading *reading,
     return SLC_OK;
 }
 
-/* Adds the names in the whole lines of a piece of text. */
+/* Adds the names in a piece of text, which consists of whole lines, to the map. */
 static enum slc_status
 add_lines(struct reading *reading, const char *text, size_t bytes, struct slc_error *err)
 {

@@ -456,7 +456,7 @@ static void buffers_are_spread(void)
     slc_buffer_spread(&buffer);
     CU_ASSERT_TRUE(!told || policy_at(buffer.data) == MPOL_DEFAULT);
     slc_placement_enter(&placement);
-    /* A nonexistent node. */
+    /* The node does not exist. */
     placement.node[0] = placement.node[1] = SLC_MAX_NODES - 1;
     slc_buffer_spread(&buffer);
     memset(buffer.data, 1, 1 << 20);

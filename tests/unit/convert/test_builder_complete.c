@@ -1,5 +1,5 @@
 /* Builds interrupted when their store is complete but not yet renamed: the next build only checks
- * and renames it, however little work is left, unless it belongs to another build. */
+ * and renames this store. If the store belongs to another build, it is not used. */
 #include "base/random.h"
 #include "convert/build/resume/build_folder.h"
 #include "convert/publish/build_complete.h"

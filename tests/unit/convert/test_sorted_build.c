@@ -143,7 +143,7 @@ static void write_expected(struct fixture *f, unsigned mode)
                       &err);
         return;
     }
-    /* With the fiber run of the store. */
+    /* The expected file has the fiber run of the store. */
     options.path = f->expected;
     SLC_ASSERT_OK(slc_sorted_build(&options, &report, &err), &err);
     if (f->tensor.dims[mode] > 65536) {

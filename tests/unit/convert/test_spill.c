@@ -294,7 +294,7 @@ static void test_stream(void)
     SLC_ASSERT_OK(run_stream(slc_files_system(), 7, true, &written, &err), &err);
 }
 
-/* A chunk of a few rows that identify it. */
+/* Makes a chunk whose rows identify `number`. Returns its bytes. */
 static uint32_t make_chunk(uint64_t number, uint8_t *chunk)
 {
     enum { ROWS = 50 };
@@ -366,7 +366,7 @@ static void test_commits(void)
     for (int more = -1; more <= 1; more++) {
         struct slc_spill_options other = options;
 
-        /* Appending would write far beyond the end, or over existing chunks. */
+        /* With this extent, chunks would be appended far beyond the end, or over other chunks. */
         other.extent.segments += (uint32_t)more;
         other.extent.file_bytes += more == 0 ? other.extent.end_bytes : 0;
         SLC_ASSERT_FAILS(slc_spill_create(&other, &spill, &err), SLC_ERR_DAMAGED, &err,

@@ -357,7 +357,7 @@ static void test_loading_together(void)
     for (unsigned workers = 1; workers <= 4; workers++) {
         struct loading loading = {.backend = backend, .tensor = &problem.tensor};
 
-        /* More loaders than workers of the replicas, and fewer. */
+        /* Loads with `workers` threads, multiplies with 5 - workers: with more, or with fewer. */
         SLC_ASSERT_OK(backend->ops->replica_begin(backend, &shape, SLC_F64, 5 - workers, &err),
                       &err);
         SLC_ASSERT_OK(slc_team_run(workers, load_tiles, &loading, &err), &err);

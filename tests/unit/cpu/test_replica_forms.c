@@ -141,7 +141,7 @@ static void test_description(void)
     CU_ASSERT_EQUAL(form.varying, SLC_REPLICA_PLAIN);
     CU_ASSERT_EQUAL(form.nnz_per_run, 1.0);
 
-    /* Without such a mode, or without replicas, nothing changes. */
+    /* If the mode does not exist, or there are no replicas, `form` does not change. */
     form = untouched;
     CU_ASSERT_FALSE(backend->ops->replica_form(backend, 3, &form));
     backend->ops->replica_drop(backend);

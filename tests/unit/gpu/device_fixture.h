@@ -92,7 +92,7 @@ struct device_run {
     enum slc_status open(unsigned ordinal = 0, uint64_t memory_bytes = 0);
     /* Makes a job with every `step`-th block. mttkrp_end is always called. */
     enum slc_status mttkrp(unsigned mode, size_t first = 0, size_t step = 1);
-    /* Within a job, processes block b once: copied or resident. */
+    /* Multiplies block b, copied or resident, once in the current job. */
     enum slc_status take(size_t b);
     /* The output of the last job, contiguous. */
     enum slc_status output(unsigned mode, std::vector<double> *rows);

@@ -40,7 +40,7 @@ struct mttkrp_result {
     enum slc_gpu_fault_kind fault;
 };
 
-/* The default: ordinary sums, one launch, on a machine like the largest. */
+/* Returns the default: ordinary sums, one launch, on the largest machine. */
 struct mttkrp_way mttkrp_plain_way(void);
 
 /* Draws factors (integers from -2 to 2, or in [-1, 1)) for encoded blocks, and computes the

@@ -4,7 +4,7 @@
 static void test_write(void)
 {
     emulated_device device(1);
-    /* More than one piece of a staged copy. */
+    /* The list is so long that it is copied in more than one piece. */
     const host_list list = random_list({50, 60, 4000000000U, 7}, 300000, 1);
     const device_list on_device(list, SLC_F64, device.stream);
     std::vector<uint32_t> coords(list.coords.size());

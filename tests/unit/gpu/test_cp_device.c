@@ -63,7 +63,7 @@ static void close_run(struct run *run)
     memset(run, 0, sizeof *run);
 }
 
-/* With `device_bytes` of device memory; 0: the smallest sufficient. */
+/* Opens a run with `device_bytes` of device memory; 0: the smallest sufficient number. */
 static enum slc_status open_run(struct run *run,
                                 const struct slc_plan_request *request,
                                 uint64_t device_bytes,
@@ -259,7 +259,7 @@ static double apart(const struct slc_matrix *a, const struct slc_matrix *b)
     return sqrt(difference / norm);
 }
 
-/* The CPU and the device together. */
+/* A run on the CPU and the device together has the result of a run on the CPU alone. */
 static void check_shared(const struct slc_hybrid_wish *wish, unsigned seed)
 {
     struct slc_plan_request request = request_of(2);

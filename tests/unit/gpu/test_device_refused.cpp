@@ -286,7 +286,7 @@ static void refused_blocks(void)
     CU_ASSERT(rows == run.expected(1));
 }
 
-/* Without nonzeros: no copy, nothing resident, zeros. */
+/* A tensor without nonzeros: no block is copied or resident, and the output is zero. */
 static void empty_block(void)
 {
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_ONES, 100, 0);

@@ -31,7 +31,7 @@ struct host_sums {
     host_sums(const host_sums &) = delete;
 };
 
-/* The rest of a mode after the job of every second block. */
+/* Returns the expected output minus the output of a job with every second block. */
 static std::vector<double> other_half(device_run *run, unsigned mode)
 {
     std::vector<double> rows, rest = run->expected(mode);

@@ -23,7 +23,7 @@ static const struct slc_encoded_block &tile_of(const struct batch_fixture &tenso
     return tensor.blocks[0].lone[t];
 }
 
-/* The first tile, with the expected fibers. */
+/* Checks that the lane multiplies the first tile correctly. */
 static void works(const product_run &run, unsigned lane)
 {
     struct slc_error err = SLC_ERROR_INIT;

@@ -128,7 +128,7 @@ static void test_jobs(void)
     problem_destroy(&problem);
 }
 
-/* The whole sequence, from an empty list to a product by every kernel. */
+/* Fills an empty list and multiplies it with every kernel. */
 static enum slc_status compute_all(struct problem *problem, struct slc_error *err)
 {
     struct slc_coo coo = {.loaded = 0};

@@ -232,7 +232,7 @@ static void altered_bytes(void)
     slc_forged_release(&file);
 }
 
-/* A field with recomputed checksums. */
+/* A changed field of a checkpoint whose checksums are recomputed. */
 struct forgery {
     uint64_t offset; /* offset of the field, which has 8 bytes */
     uint64_t value;

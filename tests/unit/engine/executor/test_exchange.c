@@ -207,7 +207,7 @@ static void check_ring(struct ring *ring)
     slc_exchange_destroy(exchange);
 }
 
-/* From one row to many chunks, with rows shorter and longer than a cache line. */
+/* Exchanges no row, one row, or many chunks, of rows shorter and longer than a cache line. */
 static void all_copies_are_equal(void)
 {
     static const struct {

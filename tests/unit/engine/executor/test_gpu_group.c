@@ -439,7 +439,7 @@ static void test_impossible(void)
     make_problem();
     group_create(&run, 2, PLENTY, 0);
     request.layouts = SLC_LAYOUTS_BLCO;
-    SLC_ASSERT_FAILS(group_start(&run, request, &err), SLC_ERR_USAGE, &err, "or the split nnz");
+    SLC_ASSERT_FAILS(group_start(&run, request, &err), SLC_ERR_USAGE, &err, "or the split 'nnz'");
     slc_error_clear(&err);
     request = group_request(SLC_MAX_DEVICES + 1, SLC_SPLIT_NNZ);
     SLC_ASSERT_FAILS(group_start(&run, request, &err), SLC_ERR_USAGE, &err, "the maximum is 64");

@@ -48,7 +48,7 @@ static void test_failing_reads(void)
     }
 }
 
-/* A damaged block on the CPU's side or the device's. */
+/* A pass reports a damaged block, whether the CPU or the device computes the block. */
 static void test_damage(void)
 {
     shared_problem(&many, "many", SHARED_DRAWS, 4096);

@@ -11,7 +11,7 @@
 
 enum { BLOCKS_MOST = 400 };
 
-/* A simulated scene. */
+/* The blocks and the speeds of a simulated pass. */
 struct scene {
     uint64_t count;
     uint64_t nnz[BLOCKS_MOST];

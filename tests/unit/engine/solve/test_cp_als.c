@@ -279,7 +279,7 @@ static void stops_for_every_reason(void)
 /* The operating system's files, but the k-th read sets a stop flag. */
 struct interrupter {
     struct slc_files files;
-    atomic_uint countdown; /* reads left until the flag is set; several threads read */
+    atomic_uint countdown; /* reads, by any thread, until the flag is set */
     int stop;
 };
 

@@ -419,9 +419,9 @@ static void contradictions_are_errors(void)
     refuses((struct slc_row_terms){.bounded = true, .simplex = true, .low = 2.0, .high = 3.0},
             SLC_CP_AUTO, "on the simplex and between 2 and 3");
     refuses((struct slc_row_terms){.smooth = nan}, SLC_CP_AUTO, "smoothness penalty of mode 2");
-    refuses((struct slc_row_terms){.nonnegative = true}, SLC_CP_ALS, "use the method hals");
-    refuses((struct slc_row_terms){.simplex = true}, SLC_CP_ALS, "use the method admm");
-    refuses((struct slc_row_terms){.smooth = 1.0}, SLC_CP_HALS, "use the method admm");
+    refuses((struct slc_row_terms){.nonnegative = true}, SLC_CP_ALS, "use the method 'hals'");
+    refuses((struct slc_row_terms){.simplex = true}, SLC_CP_ALS, "use the method 'admm'");
+    refuses((struct slc_row_terms){.smooth = 1.0}, SLC_CP_HALS, "use the method 'admm'");
 }
 
 static void names_terms(void)

@@ -308,7 +308,7 @@ static void test_minimum(void)
         slc_error_clear(&err);
         SLC_ASSERT_FAILS(device_run_start(&run, &request, &err), SLC_ERR_BUDGET, &err,
                          "MiB of device memory or more");
-        /* The failed plan still has the host's part of the memory. */
+        /* The failed plan still states how much host memory the device needs. */
         host_bytes = run.plan.device_bytes;
         CU_ASSERT(host_bytes > 0 && run.plan.minimum_bytes > host_bytes);
         device_run_close(&run);

@@ -231,7 +231,7 @@ static void stops_within_passes(void)
     }
 }
 
-/* As after a kill: only the last checkpoint exists. */
+/* Runs that fail within a pass resume from the last checkpoint, as after a kill. */
 static void failures_within_passes(void)
 {
     const char *path = make_store();

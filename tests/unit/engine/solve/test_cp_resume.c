@@ -232,14 +232,14 @@ static void stops_after_every_update(void)
     part.request.deterministic = part.options.deterministic = false;
     part.request.copies = SLC_COPIES_ALWAYS;
     (void)step_by_step(made.path, &part, false);
-    /* The same on several CPU devices. */
+    /* Runs on several CPU devices resume, too. */
     part = part_of(fresh_folder("devices"), SLC_LAYOUTS_SORTED, SLC_PASSES_PLAIN);
     part.request.cpu_groups = 2;
     (void)step_by_step(made.path, &part, true);
     devices_store_destroy(&made);
 }
 
-/* A stop during a pass: at any block. */
+/* A run resumes after a stop at any block of a pass. */
 static void stops_in_passes(void)
 {
     struct devices_store made;

@@ -274,7 +274,7 @@ static void check_way(const struct sorted_store *made, const struct way *way, un
     destroy_factors(factors);
 }
 
-/* Sums with fixed bits, by both strategies that guarantee them, from every codec. */
+/* Sums have the same bits with both strategies that guarantee this, from every codec. */
 static void the_bits_of_a_whole_pass(void)
 {
     static const struct way ways[] = {

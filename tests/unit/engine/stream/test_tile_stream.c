@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Observations and behaviour of the steps. */
+/* How the callbacks of the tile stream behave, and what they have observed. */
 struct watch {
     uint64_t fail_at; /* ordinal of the tile that fails */
     uint64_t end_at;  /* turns, the last of which ends the run; 0: none */

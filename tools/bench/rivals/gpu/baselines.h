@@ -138,8 +138,8 @@ struct slc_gpu_forms {
         queues_seconds, fibers_seconds;
 };
 
-/* Returns the kernel that computes the job if `kernel` is requested. For a choice of BLCO, this is
- * one of two kernels; for any other kernel, it is `kernel`. */
+/* Returns the kernel that computes the job if `kernel` is requested: if BLCO chooses between two
+ * kernels by the mode size, the chosen one; otherwise `kernel`. */
 enum slc_gpu_kernel slc_gpu_baseline_chosen(enum slc_gpu_kernel kernel,
                                             const struct slc_gpu_mttkrp *job,
                                             const struct slc_gpu_machine *machine);

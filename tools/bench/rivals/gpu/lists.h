@@ -40,8 +40,8 @@ struct slc_gpu_lists_options {
     uint32_t copies;
     uint32_t index_bits; /* BLCO: bits of an index, up to 64; default 64 */
     uint32_t queues;     /* blco-queues: number of queues, 2 to 8; default 8 */
-    /* BLCO: largest number of nonzeros per block; default 2^27, with blco-queues what fits in
-     * memory */
+    /* BLCO: largest number of nonzeros per block; default 2^27, or, for blco-queues, as many as
+     * fit in memory */
     uint64_t block_nnz;
     /* AMPED: rows per partition, equal to the number of devices; default 1 */
     uint64_t partition_rows;
