@@ -106,16 +106,10 @@ void cp_mttkrp_record(struct cp_state *state, const struct slc_cp_iteration *rep
     cp_fit_changed(state, report->iteration, report->fit, report->delta);
 }
 
-enum slc_status cp_mttkrp_finish(struct cp_state *state, struct slc_error *err)
-{
-    SLC_TRY(cp_finish(state, err));
-    return cp_diagnose(state, err);
-}
-
 const struct cp_method cp_method_als = {.create = cp_mttkrp_create,
                                         .destroy = cp_mttkrp_destroy,
                                         .update = cp_mttkrp_update,
                                         .measure = cp_mttkrp_measure,
                                         .record = cp_mttkrp_record,
                                         .settled = cp_fit_settled,
-                                        .finish = cp_mttkrp_finish};
+                                        .finish = cp_finish};

@@ -424,8 +424,7 @@ static enum slc_status restore_best(struct cp_state *state, struct slc_error *er
 static enum slc_status finish(struct cp_state *state, struct slc_error *err)
 {
     SLC_TRY(restore_best(state, err));
-    SLC_TRY(cp_finish(state, err));
-    return cp_diagnose(state, err);
+    return cp_finish(state, err);
 }
 
 const struct cp_method cp_method_complete = {.create = create,

@@ -160,5 +160,5 @@ done:
     slc_free(components);
     slc_free(order);
     slc_free(signs);
-    return status;
+    return status == SLC_OK ? cp_diagnose(state, err) : status;
 }

@@ -72,7 +72,6 @@ enum slc_status cp_mttkrp_measure(struct cp_state *state,
                                   struct slc_cp_iteration *report,
                                   struct slc_error *err) SLC_NODISCARD;
 void cp_mttkrp_record(struct cp_state *state, const struct slc_cp_iteration *report);
-enum slc_status cp_mttkrp_finish(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 
 /* Appends a number to an identity, with a decimal point in every locale. */
 void cp_identity_number(struct cp_identity *identity, double number);

@@ -197,12 +197,6 @@ static enum slc_status begin(struct cp_state *state, bool resumed, struct slc_er
     return resumed ? SLC_OK : start_factors(state, err);
 }
 
-static enum slc_status finish(struct cp_state *state, struct slc_error *err)
-{
-    SLC_TRY(cp_finish(state, err));
-    return cp_diagnose(state, err);
-}
-
 static void name_flags(char name[SLC_CHECKPOINT_NAME_BYTES], unsigned mode)
 {
     (void)snprintf(name, SLC_CHECKPOINT_NAME_BYTES, "zeros-%u", (mode + 1) % 100);
@@ -244,7 +238,7 @@ const struct cp_method cp_method_poisson = {.create = create,
                                             .measure = measure,
                                             .record = record,
                                             .settled = settled,
-                                            .finish = finish,
+                                            .finish = cp_finish,
                                             .identify = cp_rows_identify,
                                             .save = save,
                                             .restore = restore};

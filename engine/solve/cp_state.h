@@ -344,10 +344,10 @@ void cp_fit_changed(struct cp_state *state, unsigned iteration, double fit, doub
 bool cp_fit_settled(const struct cp_state *state);
 bool cp_fit_rises(const struct cp_state *state);
 
-/* Moves 2-norms into lambda, sorts the components and fixes their signs. */
+/* Moves 2-norms into lambda, sorts the components, fixes their signs, and diagnoses the model. */
 enum slc_status cp_finish(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 
-/* Fills result->diagnosis; called after cp_finish. Overwrites the Gram matrices. */
+/* Fills result->diagnosis of the final model. Overwrites the Gram matrices. */
 enum slc_status cp_diagnose(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 
 #endif
