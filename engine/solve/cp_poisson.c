@@ -153,11 +153,6 @@ static enum slc_status start_factors(struct cp_state *state, struct slc_error *e
     return SLC_OK;
 }
 
-static double violation_of_solver(const struct cp_state *state)
-{
-    return slc_row_solver_statistics(state->nonzeros->solver).violation_first;
-}
-
 static enum slc_status create_flags(struct cp_state *state, struct slc_error *err)
 {
     for (unsigned n = 0; n < state->order; n++) {
@@ -186,7 +181,6 @@ static enum slc_status create(struct cp_state *state, struct slc_error *err)
         choice.poisson.inner = options->inner;
     }
     choice.poisson.tolerance = options->tolerance;
-    state->nonzeros->solver_violation = violation_of_solver;
     return slc_row_solver_create(&choice, state->rank, state->plan->threads,
                                  &state->nonzeros->solver, err);
 }

@@ -179,8 +179,7 @@ static double violation_so_far(const struct cp_state *state)
 {
     const struct cp_rows *rows = state->nonzeros;
 
-    return rows->solver_violation != NULL ? fmax(rows->violation, rows->solver_violation(state))
-                                          : rows->violation;
+    return fmax(rows->violation, slc_row_solver_statistics(rows->solver).violation_first);
 }
 
 enum slc_status

@@ -13,12 +13,10 @@
 struct cp_rows {
     struct slc_row_passes *passes;
     struct slc_row_solver *solver; /* owned by the method */
-    /* Returns the largest KKT violation so far in the current pass; NULL: the solver has none. */
-    double (*solver_violation)(const struct cp_state *state);
-    struct slc_survey survey;  /* survey of the nonzeros that are not held out */
-    struct slc_buffer vectors; /* memory of the vectors below */
-    double *weights;           /* R weights that the rows of the updated mode include */
-    double *totals;            /* R numbers, all 1 */
+    struct slc_survey survey;      /* survey of the nonzeros that are not held out */
+    struct slc_buffer vectors;     /* memory of the vectors below */
+    double *weights;               /* R weights that the rows of the updated mode include */
+    double *totals;                /* R numbers, all 1 */
     /* Completion: ridge and fixed columns of each mode, R elements. */
     double *ridge[SLC_MAX_ORDER];
     unsigned char *fixed[SLC_MAX_ORDER];
