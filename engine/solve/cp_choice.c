@@ -226,8 +226,8 @@ enum slc_status slc_cp_choose_method(const struct slc_cp_options *options,
 enum slc_status cp_method_choose(struct cp_state *state, struct slc_error *err)
 {
     static const struct cp_method *const with_zeros[] = {[SLC_CP_ALS] = &cp_method_als,
-                                                         [SLC_CP_HALS] = &cp_method_hals,
-                                                         [SLC_CP_ADMM] = &cp_method_admm,
+                                                         [SLC_CP_HALS] = &cp_method_constraint,
+                                                         [SLC_CP_ADMM] = &cp_method_constraint,
                                                          [SLC_CP_MU] = &cp_method_poisson,
                                                          [SLC_CP_PDNR] = &cp_method_poisson};
     struct slc_cp_options *options = &state->choices;

@@ -89,12 +89,11 @@ static enum slc_status check_smooth(const struct cp_state *state, struct slc_err
     return SLC_OK;
 }
 
-static enum slc_status check_devices(const struct cp_state *state, struct slc_error *err)
+static enum slc_status check(const struct cp_state *state, struct slc_error *err)
 {
     const struct slc_plan_request *request = &state->plan->request;
 
     SLC_TRY(check_smooth(state, err));
-
     if (request->gpu_count > 1) {
         return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_DEVICES,
                               "the method '%s' cannot use several GPUs: use one GPU or the CPU",
@@ -109,8 +108,21 @@ static enum slc_status check_devices(const struct cp_state *state, struct slc_er
     return SLC_OK;
 }
 
-/* Allocates the memory that both methods need. */
-static enum slc_status create_common(struct cp_state *state, struct slc_error *err)
+static enum slc_status create_row_solver(struct cp_state *state, struct slc_error *err)
+{
+    const struct slc_descent_options descent = {
+        .terms = state->options->terms, .tolerance = SWEEP_TOLERANCE, .sweeps = SWEEPS};
+    const struct slc_admm_options admm = {.terms = state->options->terms,
+                                          .tolerance = STEP_TOLERANCE,
+                                          .steps = STEPS,
+                                          .dense = state->dense};
+
+    return state->options->algorithm == SLC_CP_HALS
+               ? slc_descent_create(state->plan->threads, state->rank, &descent, &state->rows, err)
+               : slc_admm_create(state->plan->threads, state->rank, &admm, &state->rows, err);
+}
+
+static enum slc_status create(struct cp_state *state, struct slc_error *err)
 {
     const struct slc_row_terms *terms = state->options->terms;
 
@@ -128,38 +140,16 @@ static enum slc_status create_common(struct cp_state *state, struct slc_error *e
     state->solver.left = state->left;
     state->solver.start = state->start;
     state->solver.right = state->right;
-    return SLC_OK;
+    return create_row_solver(state, err);
 }
 
-static enum slc_status create_descent(struct cp_state *state, struct slc_error *err)
+static void destroy(struct cp_state *state)
 {
-    const struct slc_descent_options options = {
-        .terms = state->options->terms, .tolerance = SWEEP_TOLERANCE, .sweeps = SWEEPS};
-
-    SLC_TRY(create_common(state, err));
-    return slc_descent_create(state->plan->threads, state->rank, &options, &state->rows, err);
-}
-
-static void destroy_descent(struct cp_state *state)
-{
-    slc_descent_destroy(&state->rows);
-    cp_mttkrp_destroy(state);
-}
-
-static enum slc_status create_admm(struct cp_state *state, struct slc_error *err)
-{
-    const struct slc_admm_options options = {.terms = state->options->terms,
-                                             .tolerance = STEP_TOLERANCE,
-                                             .steps = STEPS,
-                                             .dense = state->dense};
-
-    SLC_TRY(create_common(state, err));
-    return slc_admm_create(state->plan->threads, state->rank, &options, &state->rows, err);
-}
-
-static void destroy_admm(struct cp_state *state)
-{
-    slc_admm_destroy(&state->rows);
+    if (state->options->algorithm == SLC_CP_HALS) {
+        slc_descent_destroy(&state->rows);
+    } else {
+        slc_admm_destroy(&state->rows);
+    }
     slc_buffer_destroy(&state->smooth);
     cp_mttkrp_destroy(state);
 }
@@ -287,26 +277,14 @@ restore(struct cp_state *state, struct slc_checkpoint_reader *reader, struct slc
     return slc_checkpoint_end(reader, err);
 }
 
-const struct cp_method cp_method_hals = {.check = check_devices,
-                                         .create = create_descent,
-                                         .destroy = destroy_descent,
-                                         .update = cp_mttkrp_update,
-                                         .measure = measure,
-                                         .record = cp_mttkrp_record,
-                                         .settled = cp_fit_settled,
-                                         .finish = cp_finish,
-                                         .identify = identify,
-                                         .save = save,
-                                         .restore = restore};
-
-const struct cp_method cp_method_admm = {.check = check_devices,
-                                         .create = create_admm,
-                                         .destroy = destroy_admm,
-                                         .update = cp_mttkrp_update,
-                                         .measure = measure,
-                                         .record = cp_mttkrp_record,
-                                         .settled = cp_fit_settled,
-                                         .finish = cp_finish,
-                                         .identify = identify,
-                                         .save = save,
-                                         .restore = restore};
+const struct cp_method cp_method_constraint = {.check = check,
+                                               .create = create,
+                                               .destroy = destroy,
+                                               .update = cp_mttkrp_update,
+                                               .measure = measure,
+                                               .record = cp_mttkrp_record,
+                                               .settled = cp_fit_settled,
+                                               .finish = cp_finish,
+                                               .identify = identify,
+                                               .save = save,
+                                               .restore = restore};

@@ -51,7 +51,7 @@ struct cp_method {
                                struct slc_error *err);
 };
 
-extern const struct cp_method cp_method_als, cp_method_hals, cp_method_admm;
+extern const struct cp_method cp_method_als, cp_method_constraint;
 /* The row solver of these methods depends on the algorithm (cp_rows_method). */
 extern const struct cp_method cp_method_poisson, cp_method_complete;
 
