@@ -4,9 +4,6 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Least model value in logarithms and divisions, the same as in the row solvers (cpu/row/row.h). */
-#define MODEL_LEAST 1e-10
-
 static const char *const loss_names[] = {"ls", "poisson", "bernoulli", "gamma", "huber"};
 static const char *const unlisted_names[] = {"zero", "unknown"};
 
@@ -69,6 +66,11 @@ bool slc_loss_accepts(enum slc_loss loss, double x)
     return true;
 }
 
+bool slc_loss_is_nonnegative(enum slc_loss loss)
+{
+    return loss == SLC_LOSS_POISSON || loss == SLC_LOSS_GAMMA;
+}
+
 const char *slc_loss_values(enum slc_loss loss)
 {
     switch (loss) {
@@ -113,13 +115,13 @@ double slc_loss_deviance(enum slc_loss loss, double delta, double x, double m)
     case SLC_LOSS_LS:
         break;
     case SLC_LOSS_POISSON:
-        m = fmax(m, MODEL_LEAST);
+        m = fmax(m, SLC_LOSS_LEAST_MODEL);
         return 2.0 * fmax(x_log_ratio(x, m) - (x - m), 0.0);
     case SLC_LOSS_BERNOULLI:
         /* log(1 + e^-|m|) does not overflow. */
         return 2.0 * (log1p(exp(-fabs(m))) + fmax(m, 0.0) - x * m);
     case SLC_LOSS_GAMMA:
-        m = fmax(m, MODEL_LEAST);
+        m = fmax(m, SLC_LOSS_LEAST_MODEL);
         return 2.0 * fmax(x / m - 1.0 - log(x / m), 0.0);
     case SLC_LOSS_HUBER:
         return fabs(error) <= delta ? error * error : delta * (2.0 * fabs(error) - delta);

@@ -12,6 +12,8 @@ enum slc_loss {
     SLC_LOSS_GAMMA,     /* positive values: x / m + log m, with m > 0 */
     SLC_LOSS_HUBER      /* (x - m)^2 up to |x - m| = delta, then 2 delta |x - m| - delta^2 */
 };
+/* Least model value in logarithms and divisions. */
+#define SLC_LOSS_LEAST_MODEL 1e-10
 const char *slc_loss_name(enum slc_loss loss); /* "ls", "poisson", .. */
 bool slc_loss_parse(const char *name, enum slc_loss *loss);
 
@@ -25,6 +27,8 @@ bool slc_unlisted_parse(const char *name, enum slc_unlisted *unlisted);
 
 /* Returns true if the loss is defined for the value `x`. */
 bool slc_loss_accepts(enum slc_loss loss, double x);
+/* Returns true if models of the loss have no negative numbers. */
+bool slc_loss_is_nonnegative(enum slc_loss loss);
 /* Returns the values that a loss accepts, for messages: "counts (0, 1, 2, ..)". */
 const char *slc_loss_values(enum slc_loss loss);
 

@@ -10,6 +10,7 @@
 #define SLC_CPU_ROW_H
 
 #include "base/error/error.h"
+#include "base/loss.h"
 #include "base/memory/limits.h"
 #include "base/row_solver.h"
 
@@ -86,9 +87,8 @@ struct slc_row_cell_options {
 
 /* A loss of a value and a model, for SLC_ROW_METHOD_NEWTON. */
 struct slc_row_loss {
-    const char *name;
     bool nonnegative; /* x must not be negative */
-    double parameter; /* huber: the residual at which the loss becomes linear, above 0 */
+    double delta;     /* huber: the residual at which the loss becomes linear, above 0 */
     /* Computes, for `count` cells, the losses, their first derivatives by m, and positive estimates
      * of the second derivatives: exact, expected (Fisher scoring), or upper bounds. `first` and
      * `second` may both be NULL. */
@@ -101,18 +101,8 @@ struct slc_row_loss {
                      double *second);
 };
 
-enum slc_row_loss_kind {
-    SLC_ROW_LOSS_LS,        /* (v - m)^2 */
-    SLC_ROW_LOSS_POISSON,   /* m - v log(m), x >= 0 */
-    SLC_ROW_LOSS_BERNOULLI, /* log(1 + exp(m)) - v m, v 0 or 1: m is the log-odds */
-    SLC_ROW_LOSS_GAMMA,     /* v / m + log(m), v > 0, x >= 0 */
-    SLC_ROW_LOSS_HUBER,     /* (v - m)^2 up to |v - m| = delta, then 2 delta |v - m| - delta^2 */
-    SLC_ROW_LOSSES
-};
-
-/* Returns a loss [Hong2020]. `parameter` is delta for huber, otherwise unused. In
- * logarithms and divisions m is at least 1e-10. */
-struct slc_row_loss slc_row_loss(enum slc_row_loss_kind kind, double parameter);
+/* Returns a loss [Hong2020]. `delta` is the parameter of Huber's loss. */
+struct slc_row_loss slc_row_loss(enum slc_loss loss, double delta);
 
 /* The options of one method; the arrays in it are borrowed until the solver is destroyed. */
 struct slc_row_options {

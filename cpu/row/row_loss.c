@@ -7,126 +7,89 @@
 #include <math.h>
 #include <stddef.h>
 
-static const double LEAST_MODEL = 1e-10, LEAST_CURVATURE = 1e-12;
+static const double LEAST_CURVATURE = 1e-12;
 
-static void evaluate_squares(const struct slc_row_loss *loss,
-                             uint32_t count,
-                             const double *values,
-                             const double *models,
-                             double *losses,
-                             double *first,
-                             double *second)
+/* The loss of a cell, and its derivatives by the model. */
+struct cell {
+    double loss, first, second;
+};
+
+static struct cell squares(double value, double model, double delta)
 {
-    (void)loss;
-    for (uint32_t i = 0; i < count; i++) {
-        const double residual = values[i] - models[i];
+    const double residual = value - model;
 
-        losses[i] = residual * residual;
-        if (first != NULL) {
-            first[i] = -2.0 * residual;
-            second[i] = 2.0;
-        }
-    }
+    (void)delta;
+    return (struct cell){residual * residual, -2.0 * residual, 2.0};
 }
 
-static void evaluate_poisson(const struct slc_row_loss *loss,
-                             uint32_t count,
-                             const double *values,
-                             const double *models,
-                             double *losses,
-                             double *first,
-                             double *second)
+static struct cell poisson(double value, double m, double delta)
 {
-    (void)loss;
-    for (uint32_t i = 0; i < count; i++) {
-        const double model = fmax(models[i], LEAST_MODEL);
+    const double model = fmax(m, SLC_LOSS_LEAST_MODEL);
 
-        losses[i] = model - values[i] * log(model);
-        if (first != NULL) {
-            first[i] = 1.0 - values[i] / model;
-            second[i] = 1.0 / model;
-        }
-    }
+    (void)delta;
+    return (struct cell){model - value * log(model), 1.0 - value / model, 1.0 / model};
 }
 
-static void evaluate_bernoulli(const struct slc_row_loss *loss,
-                               uint32_t count,
-                               const double *values,
-                               const double *models,
-                               double *losses,
-                               double *first,
-                               double *second)
+static struct cell bernoulli(double value, double model, double delta)
 {
-    (void)loss;
-    for (uint32_t i = 0; i < count; i++) {
-        const double model = models[i];
-        const double power = exp(-fabs(model));
-        const double smaller = power / (1.0 + power); /* the smaller of the two probabilities */
+    const double power = exp(-fabs(model));
+    const double smaller = power / (1.0 + power); /* the smaller of the two probabilities */
 
-        losses[i] = fmax(model, 0.0) + log1p(power) - values[i] * model;
-        if (first != NULL) {
-            first[i] = (model > 0.0 ? 1.0 - smaller : smaller) - values[i];
-            second[i] = fmax(smaller * (1.0 - smaller), LEAST_CURVATURE);
-        }
-    }
+    (void)delta;
+    return (struct cell){fmax(model, 0.0) + log1p(power) - value * model,
+                         (model > 0.0 ? 1.0 - smaller : smaller) - value,
+                         fmax(smaller * (1.0 - smaller), LEAST_CURVATURE)};
 }
 
-static void evaluate_gamma(const struct slc_row_loss *loss,
-                           uint32_t count,
-                           const double *values,
-                           const double *models,
-                           double *losses,
-                           double *first,
-                           double *second)
+static struct cell gamma_loss(double value, double m, double delta)
 {
-    (void)loss;
-    for (uint32_t i = 0; i < count; i++) {
-        const double model = fmax(models[i], LEAST_MODEL);
+    const double model = fmax(m, SLC_LOSS_LEAST_MODEL);
 
-        losses[i] = values[i] / model + log(model);
-        if (first != NULL) {
-            first[i] = (1.0 - values[i] / model) / model;
-            second[i] = 1.0 / (model * model);
-        }
-    }
+    (void)delta;
+    return (struct cell){value / model + log(model), (1.0 - value / model) / model,
+                         1.0 / (model * model)};
 }
 
-static void evaluate_huber(const struct slc_row_loss *loss,
-                           uint32_t count,
-                           const double *values,
-                           const double *models,
-                           double *losses,
-                           double *first,
-                           double *second)
+static struct cell huber(double value, double model, double delta)
 {
-    const double delta = loss->parameter;
+    const double residual = value - model, size = fabs(residual);
+    const double weight = size <= delta ? 1.0 : delta / size;
 
-    for (uint32_t i = 0; i < count; i++) {
-        const double residual = values[i] - models[i];
-        const double size = fabs(residual);
-        const double weight = size <= delta ? 1.0 : delta / size;
-
-        losses[i] = size <= delta ? size * size : delta * (2.0 * size - delta);
-        if (first != NULL) {
-            first[i] = -2.0 * weight * residual;
-            second[i] = 2.0 * weight;
-        }
-    }
+    return (struct cell){size <= delta ? size * size : delta * (2.0 * size - delta),
+                         -2.0 * weight * residual, 2.0 * weight};
 }
 
-struct slc_row_loss slc_row_loss(enum slc_row_loss_kind kind, double parameter)
+/* Defines slc_row_loss.evaluate for the function of a cell, which the compiler inlines. */
+#define EVALUATE(cell_loss)                                                                        \
+    static void evaluate_##cell_loss(const struct slc_row_loss *loss, uint32_t count,              \
+                                     const double *values, const double *models, double *losses,   \
+                                     double *first, double *second)                                \
+    {                                                                                              \
+        for (uint32_t i = 0; i < count; i++) {                                                     \
+            const struct cell cell = cell_loss(values[i], models[i], loss->delta);                 \
+                                                                                                   \
+            losses[i] = cell.loss;                                                                 \
+            if (first != NULL) {                                                                   \
+                first[i] = cell.first;                                                             \
+                second[i] = cell.second;                                                           \
+            }                                                                                      \
+        }                                                                                          \
+    }
+EVALUATE(squares)
+EVALUATE(poisson)
+EVALUATE(bernoulli)
+EVALUATE(gamma_loss)
+EVALUATE(huber)
+
+struct slc_row_loss slc_row_loss(enum slc_loss loss, double delta)
 {
-    static const struct slc_row_loss losses[SLC_ROW_LOSSES] = {
-        [SLC_ROW_LOSS_LS] = {"ls", false, 0.0, evaluate_squares},
-        [SLC_ROW_LOSS_POISSON] = {"poisson", true, 0.0, evaluate_poisson},
-        [SLC_ROW_LOSS_BERNOULLI] = {"bernoulli", false, 0.0, evaluate_bernoulli},
-        [SLC_ROW_LOSS_GAMMA] = {"gamma", true, 0.0, evaluate_gamma},
-        [SLC_ROW_LOSS_HUBER] = {"huber", false, 0.0, evaluate_huber},
+    static void (*const evaluate[])(const struct slc_row_loss *, uint32_t, const double *,
+                                    const double *, double *, double *, double *) = {
+        [SLC_LOSS_LS] = evaluate_squares,          [SLC_LOSS_POISSON] = evaluate_poisson,
+        [SLC_LOSS_BERNOULLI] = evaluate_bernoulli, [SLC_LOSS_GAMMA] = evaluate_gamma_loss,
+        [SLC_LOSS_HUBER] = evaluate_huber,
     };
-    struct slc_row_loss loss;
 
-    assert((unsigned)kind < SLC_ROW_LOSSES);
-    loss = losses[kind];
-    loss.parameter = parameter;
-    return loss;
+    assert((unsigned)loss <= SLC_LOSS_HUBER);
+    return (struct slc_row_loss){slc_loss_is_nonnegative(loss), delta, evaluate[loss]};
 }

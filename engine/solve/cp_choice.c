@@ -24,18 +24,12 @@ bool slc_biases_parse(const char *name, enum slc_biases *biases)
     return false;
 }
 
-/* Models of these losses have no negative numbers. */
-static bool is_nonnegative(enum slc_loss loss)
-{
-    return loss == SLC_LOSS_POISSON || loss == SLC_LOSS_GAMMA;
-}
-
 enum slc_biases slc_cp_biases_in_effect(const struct slc_cp_options *options)
 {
     if (options->biases != SLC_BIASES_AUTO) {
         return options->biases;
     }
-    return options->unlisted == SLC_UNLISTED_UNKNOWN && !is_nonnegative(options->loss) &&
+    return options->unlisted == SLC_UNLISTED_UNKNOWN && !slc_loss_is_nonnegative(options->loss) &&
                    options->row_solver == NULL
                ? SLC_BIASES_ALL
                : SLC_BIASES_NONE;
@@ -85,7 +79,7 @@ check_biases(const struct slc_cp_options *options, unsigned order, struct slc_er
                         "biases are possible only if unlisted cells are unknown: declare them "
                         "unknown, or request no biases");
     }
-    if (components > options->rank && is_nonnegative(options->loss)) {
+    if (components > options->rank && slc_loss_is_nonnegative(options->loss)) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "a model with the loss '%s' has no negative numbers, so it has no "
                         "biases: request no biases, or the loss 'ls', 'huber' or 'bernoulli'",
@@ -107,7 +101,7 @@ check_terms(const struct slc_cp_options *options, unsigned order, struct slc_err
 {
     for (unsigned n = 0; n < order; n++) {
         const struct slc_row_terms *terms = &options->terms[n];
-        const bool negative = terms->nonnegative && !is_nonnegative(options->loss);
+        const bool negative = terms->nonnegative && !slc_loss_is_nonnegative(options->loss);
 
         if (negative || terms->simplex || terms->bounded || terms->l1 > 0.0 ||
             terms->smooth > 0.0) {

@@ -30,11 +30,6 @@ enum {
 /* Magnitude of the log-odds of the mean, if all values are 0 or all are 1. */
 #define LOG_ODDS_LIMIT 10.0
 
-static bool is_nonnegative(enum slc_loss loss)
-{
-    return loss == SLC_LOSS_POISSON || loss == SLC_LOSS_GAMMA;
-}
-
 /* Returns mode n if component r is the bias of mode n, the order if it is the mean, and
  * SLC_MAX_ORDER + 1 otherwise. */
 static unsigned bias_of(const struct cp_state *state, uint32_t r)
@@ -83,7 +78,7 @@ static double chosen_ridge(const struct cp_state *state, bool bias)
     const double components = state->rank - state->result->biases;
     double variance = variance_of(state), noise = variance;
 
-    if (is_nonnegative(state->options->loss)) {
+    if (slc_loss_is_nonnegative(state->options->loss)) {
         return 0.0;
     }
     if (state->options->loss == SLC_LOSS_BERNOULLI) {
@@ -113,17 +108,6 @@ static void set_ridges(struct cp_state *state)
     }
 }
 
-static struct slc_row_loss loss_of(const struct slc_cp_options *options)
-{
-    static const enum slc_row_loss_kind kinds[] = {[SLC_LOSS_LS] = SLC_ROW_LOSS_LS,
-                                                   [SLC_LOSS_POISSON] = SLC_ROW_LOSS_POISSON,
-                                                   [SLC_LOSS_BERNOULLI] = SLC_ROW_LOSS_BERNOULLI,
-                                                   [SLC_LOSS_GAMMA] = SLC_ROW_LOSS_GAMMA,
-                                                   [SLC_LOSS_HUBER] = SLC_ROW_LOSS_HUBER};
-
-    return slc_row_loss(kinds[options->loss], options->huber);
-}
-
 static enum slc_status create_best(struct cp_state *state, struct slc_error *err)
 {
     struct cp_rows *rows = state->nonzeros;
@@ -139,8 +123,9 @@ static enum slc_status create_best(struct cp_state *state, struct slc_error *err
 static enum slc_status create(struct cp_state *state, struct slc_error *err)
 {
     const struct slc_cp_options *options = state->options;
-    struct slc_row_options choice = {
-        .method = cp_rows_method(options), .loss = loss_of(options), .given = options->row_solver};
+    struct slc_row_options choice = {.method = cp_rows_method(options),
+                                     .loss = slc_row_loss(options->loss, options->huber),
+                                     .given = options->row_solver};
 
     SLC_TRY(cp_rows_create(state, err));
     set_columns(state);
@@ -195,7 +180,7 @@ static double start_element(const struct cp_state *state, double mean)
     const double power = 1.0 / state->order;
     double deviation = sqrt(variance_of(state));
 
-    if (is_nonnegative(state->options->loss)) {
+    if (slc_loss_is_nonnegative(state->options->loss)) {
         return 2.0 * pow(mean / components, power);
     }
     deviation = state->options->loss == SLC_LOSS_BERNOULLI ? 1.0 : deviation;
@@ -211,7 +196,7 @@ static enum slc_status start_random(struct cp_state *state, struct slc_error *er
     const double count = (double)rows->survey.count;
     const double mean = slc_survey_sum(&rows->survey) / count;
     const double element = start_element(state, mean);
-    const bool positive = is_nonnegative(state->options->loss);
+    const bool positive = slc_loss_is_nonnegative(state->options->loss);
     double scale[SLC_MAX_RANK], shift[SLC_MAX_RANK];
 
     for (unsigned n = 0; n < state->order; n++) {

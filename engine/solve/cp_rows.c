@@ -72,7 +72,7 @@ enum slc_status slc_cp_plan_request(unsigned order,
     }
     choice.cells.inner = 1;
     choice.given = options->row_solver;
-    choice.loss = slc_row_loss(SLC_ROW_LOSS_LS, 1.0);
+    choice.loss = slc_row_loss(SLC_LOSS_LS, 1.0);
     SLC_TRY(slc_row_solver_create(&choice, request->rank, 1, &solver, err));
     request->rows =
         (struct slc_plan_row_request){.nonzeros = true,

@@ -15,7 +15,7 @@ static struct slc_row_options cell_options(enum slc_row_method method)
 {
     return (struct slc_row_options){.method = method,
                                     .cells = {.inner = 3000, .tolerance = 1e-13},
-                                    .loss = slc_row_loss(SLC_ROW_LOSS_LS, 0.0)};
+                                    .loss = slc_row_loss(SLC_LOSS_LS, 0.0)};
 }
 
 static double *start_of(uint32_t rank)
