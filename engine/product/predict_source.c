@@ -6,9 +6,9 @@
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "convert/ingest/csv/csv_remember.h"
+#include "engine/stream/relabel.h"
 #include "storage/codec/codec.h"
 #include "storage/file/block_file.h"
-#include "storage/manifest/labels.h"
 
 #include <errno.h>
 #include <string.h>
@@ -37,13 +37,9 @@ struct store_source {
 uint64_t slc_store_source_bytes(const struct slc_store *store)
 {
     const struct slc_layout_info *info = slc_reader_info(store->reader);
-    uint64_t bytes = slc_buffer_footprint(info->max_block_bytes, SLC_PAGES_SMALL) +
-                     slc_decoder_memory_bytes(info, SLC_F64);
 
-    for (unsigned i = 0; i < store->manifest.permutation_count; i++) {
-        bytes += slc_labels_memory_bytes(info->dims[store->manifest.permutations[i].mode]);
-    }
-    return bytes;
+    return slc_buffer_footprint(info->max_block_bytes, SLC_PAGES_SMALL) +
+           slc_decoder_memory_bytes(info, SLC_F64) + slc_relabel_all_bytes(info);
 }
 
 static unsigned words_of(const struct store_source *self)
@@ -220,16 +216,7 @@ enum slc_status slc_store_source_open(const struct slc_store *store,
     enum slc_status status =
         slc_buffer_create(&self->memory, self->info->max_block_bytes, SLC_PAGES_SMALL, err);
     SLC_THEN(status, slc_decoder_create(self->info, SLC_F64, &self->decoder, err));
-    for (unsigned i = 0; i < store->manifest.permutation_count && status == SLC_OK; i++) {
-        const struct slc_store_permutation *listed = &store->manifest.permutations[i];
-        struct slc_labels *labels = &self->labels[listed->mode];
-
-        status = slc_store_labels(store, listed, labels, err);
-        if (status == SLC_OK) {
-            slc_labels_invert(labels);
-            self->index[listed->mode] = labels->label;
-        }
-    }
+    SLC_THEN(status, slc_relabel_names(store, SLC_MAX_ORDER, self->labels, self->index, err));
     SLC_THEN(status, slc_block_file_open(store->files, slc_reader_path(store->reader),
                                          "opening the block file", &self->file, err));
     if (status != SLC_OK) {
