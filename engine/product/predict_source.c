@@ -138,21 +138,6 @@ static enum slc_status store_parse(const struct slc_row_source *source,
     return SLC_OK;
 }
 
-static void store_place(const struct slc_row_source *source,
-                        const struct slc_piece *piece,
-                        size_t begin,
-                        size_t end,
-                        unsigned mode,
-                        struct slc_mark *mark)
-{
-    (void)source;
-    (void)piece;
-    (void)begin;
-    (void)end;
-    (void)mode;
-    mark->column = 0;
-}
-
 static void store_locate_fault(const struct slc_row_source *source,
                                uint64_t line,
                                uint64_t column,
@@ -194,7 +179,6 @@ enum slc_status slc_store_source_open(const struct slc_store *store,
     static const struct slc_row_source_ops ops = {
         .next = store_next,
         .parse = store_parse,
-        .place = store_place,
         .locate_fault = store_locate_fault,
         .lines = store_lines,
         .consumed = store_consumed,

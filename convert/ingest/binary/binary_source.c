@@ -148,21 +148,6 @@ static enum slc_status binary_parse(const struct slc_row_source *source,
     return status;
 }
 
-static void binary_place(const struct slc_row_source *source,
-                         const struct slc_piece *piece,
-                         size_t begin,
-                         size_t end,
-                         unsigned mode,
-                         struct slc_mark *mark)
-{
-    (void)source;
-    (void)piece;
-    (void)begin;
-    (void)end;
-    (void)mode;
-    mark->column = 0;
-}
-
 /* Adds the number of the nonzero to the message, because a binary file has no lines. */
 static void binary_locate_fault(const struct slc_row_source *source,
                                 uint64_t line,
@@ -219,7 +204,6 @@ enum slc_status slc_binary_source_open(const struct slc_binary *binary,
         .go_to = binary_go_to,
         .sample = binary_sample,
         .parse = binary_parse,
-        .place = binary_place,
         .locate_fault = binary_locate_fault,
         .lines = binary_lines,
         .consumed = binary_consumed,

@@ -114,7 +114,7 @@ struct slc_row_source_ops {
                              size_t *position,
                              struct slc_text_rows *rows,
                              struct slc_error *err);
-    /* Implements slc_row_source_place. */
+    /* Implements slc_row_source_place. NULL if rows have no columns. */
     void (*place)(const struct slc_row_source *source,
                   const struct slc_piece *piece,
                   size_t begin,
@@ -183,7 +183,7 @@ slc_row_source_parse(const struct slc_row_source *source,
 }
 
 /* Sets the column of a mark: that of the index of mode `mode` in the last line of bytes [begin,
- * end) of the piece. */
+ * end) of the piece; 0 if rows have no columns. */
 static inline void slc_row_source_place(const struct slc_row_source *source,
                                         const struct slc_piece *piece,
                                         size_t begin,
@@ -191,7 +191,10 @@ static inline void slc_row_source_place(const struct slc_row_source *source,
                                         unsigned mode,
                                         struct slc_mark *mark)
 {
-    source->ops->place(source, piece, begin, end, mode, mark);
+    mark->column = 0;
+    if (source->ops->place != NULL) {
+        source->ops->place(source, piece, begin, end, mode, mark);
+    }
 }
 
 /* Adds the position of a row to a recorded error. */
