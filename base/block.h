@@ -80,4 +80,12 @@ struct slc_tile_view {
     void *decoder;
 };
 
+/* Returns the value of nonzero `i` of a chunk. */
+static inline double
+slc_chunk_value(const struct slc_tile_view *tile, const struct slc_chunk_view *chunk, uint32_t i)
+{
+    return tile->value_type == SLC_F64 ? ((const double *)chunk->values)[i]
+                                       : (double)((const float *)chunk->values)[i];
+}
+
 #endif

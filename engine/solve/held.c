@@ -70,9 +70,7 @@ gather_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct s
         SLC_TRY(tile->next(tile, SLC_HOLDOUT_CHUNK_NNZ, &chunk, err));
         slc_holdout_hash(gather->holdout, tile, &chunk, hashes);
         for (uint32_t i = 0; i < chunk.nnz; i++) {
-            const double value = tile->value_type == SLC_F64
-                                     ? ((const double *)chunk.values)[i]
-                                     : (double)((const float *)chunk.values)[i];
+            const double value = slc_chunk_value(tile, &chunk, i);
 
             if (hashes[i] >= gather->holdout->threshold) {
                 continue;

@@ -15,7 +15,6 @@ enum {
 };
 
 struct survey_run {
-    enum slc_loss loss;
     struct slc_survey *survey;
     pthread_mutex_t lock;
     /* The nonzero with the smallest indices in the store among those that the loss does not
@@ -49,7 +48,6 @@ static double entropy(enum slc_loss loss, double value)
 static void add_value(struct slc_survey *survey, double value, int times)
 {
     survey->count += (uint64_t)(int64_t)times;
-    survey->zeros += value == 0.0 ? (uint64_t)(int64_t)times : 0;
     survey->values += times * (int64_t)llrint(value / survey->value_unit);
     survey->entropies +=
         times * (int64_t)llrint(entropy(survey->loss, value) / survey->entropy_unit);
@@ -93,11 +91,9 @@ add_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_
     while (chunk.nnz > 0) {
         SLC_TRY(tile->next(tile, CHUNK, &chunk, err));
         for (uint32_t i = 0; i < chunk.nnz; i++) {
-            const double value = tile->value_type == SLC_F64
-                                     ? ((const double *)chunk.values)[i]
-                                     : (double)((const float *)chunk.values)[i];
+            const double value = slc_chunk_value(tile, &chunk, i);
 
-            if (!slc_loss_accepts(run->loss, value)) {
+            if (!slc_loss_accepts(sums.loss, value)) {
                 keep_refused(run, tile, &chunk, i, value);
             } else {
                 add_value(&sums, value, 1);
@@ -106,7 +102,6 @@ add_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_
     }
     (void)pthread_mutex_lock(&run->lock);
     run->survey->count += sums.count;
-    run->survey->zeros += sums.zeros;
     run->survey->values += sums.values;
     run->survey->entropies += sums.entropies;
     (void)pthread_mutex_unlock(&run->lock);
@@ -132,7 +127,7 @@ restore_index(const struct slc_store *store, unsigned mode, uint64_t *index, str
 
 static const char *advice_for(const struct survey_run *run)
 {
-    switch (run->loss) {
+    switch (run->survey->loss) {
     case SLC_LOSS_LS:
     case SLC_LOSS_HUBER:
         break;
@@ -151,6 +146,7 @@ static const char *advice_for(const struct survey_run *run)
 static enum slc_status
 fail_refused(const struct slc_store *store, struct survey_run *run, struct slc_error *err)
 {
+    const enum slc_loss loss = run->survey->loss;
     char text[SLC_MAX_ORDER * 21 + 1];
     size_t used = 0;
 
@@ -159,9 +155,9 @@ fail_refused(const struct slc_store *store, struct survey_run *run, struct slc_e
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, n > 0 ? "," : "",
                                  run->index[n] + 1);
     }
-    (void)slc_fail(
-        err, SLC_ERR_INPUT, "nonzero (%s) is %.17g, but the loss '%s' is defined only for %s: %s",
-        text, run->value, slc_loss_name(run->loss), slc_loss_values(run->loss), advice_for(run));
+    (void)slc_fail(err, SLC_ERR_INPUT,
+                   "nonzero (%s) is %.17g, but the loss '%s' is defined only for %s: %s", text,
+                   run->value, slc_loss_name(loss), slc_loss_values(loss), advice_for(run));
     slc_error_locate_file(err, store->path);
     return SLC_ERR_INPUT;
 }
@@ -176,8 +172,7 @@ enum slc_status slc_survey_store(const struct slc_store *store,
 {
     /* No value exceeds the norm. The factor covers rounding of the norm, and of values to f32. */
     const double largest = 1.001 * sqrt(store->manifest.sum_of_squares);
-    struct survey_run run = {
-        .loss = loss, .survey = survey, .lock = PTHREAD_MUTEX_INITIALIZER, .found = false};
+    struct survey_run run = {.survey = survey, .lock = PTHREAD_MUTEX_INITIALIZER, .found = false};
     const struct slc_pass pass = {
         .tiles = {.consumer = {.tile = add_tile, .context = &run}}, .layout = layout, .stop = stop};
 

@@ -15,7 +15,6 @@
 struct slc_survey {
     enum slc_loss loss;
     uint64_t count; /* nonzeros in the sums */
-    uint64_t zeros; /* nonzeros in the sums whose value is 0 */
     double value_unit, entropy_unit;
     __extension__ __int128 values, entropies;
 };
