@@ -7,6 +7,7 @@
 #include "cpu/row/row_state.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 /* Sets to[r] = x[r] in fixed columns, and 0 in the others. */
@@ -157,6 +158,17 @@ static void solve_least_norm(const struct system *system,
     }
 }
 
+/* Returns true if the sums have overflowed. */
+static bool is_infinite(const struct system *system)
+{
+    double sum = 0.0;
+
+    for (uint32_t r = 0; r < system->rank; r++) {
+        sum += element(system, r, r);
+    }
+    return !isfinite(sum);
+}
+
 /* Copies the matrix with ridge; fixed columns become columns of the identity. Sets the minimum
  * pivots. */
 static void copy_system(const struct system *system, double *u, double *least)
@@ -197,6 +209,10 @@ void slc_row_solve_normal(struct row_state *state,
         copy_system(&system, u, least);
         if (state->kernels->cholesky(rank, width, least, u) == rank) {
             state->kernels->substitute(rank, width, u, solution);
+        } else if (is_infinite(&system)) {
+            for (uint32_t r = 0; r < rank; r++) {
+                solution[r] = NAN; /* the caller reports it */
+            }
         } else {
             state->worker[worker].counts.singular++;
             solve_least_norm(&system, sums + square, u, u + square, least, solution);

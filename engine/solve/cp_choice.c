@@ -196,9 +196,9 @@ enum slc_status slc_cp_choose_method(const struct slc_cp_options *options,
         return slc_cp_choose(options->terms, order, algorithm, err);
     }
     SLC_TRY(check_terms(options, order, err));
-    if (!(options->huber >= 0.0) || !isfinite(options->huber)) {
+    if (options->loss == SLC_LOSS_HUBER && (!(options->huber > 0.0) || !isfinite(options->huber))) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the limit of Huber's loss is %g, but must be finite and 0 or more",
+                        "the limit of Huber's loss is %g, but must be finite and above 0",
                         options->huber);
     }
     if (options->row_solver != NULL) {

@@ -217,6 +217,14 @@ static enum slc_status start_random(struct cp_state *state, struct slc_error *er
     return SLC_OK;
 }
 
+static enum slc_status fail_start(uint32_t component, struct slc_error *err)
+{
+    return slc_fail(err, SLC_ERR_NUMERIC,
+                    "component %" PRIu32
+                    " of the starting model is too large or too small: scale its factors",
+                    component + 1);
+}
+
 /* Moves the scales of the columns of initial factors from a folder. A bias gets its scale in its
  * mode, and the mean in the first mode, so that their other columns have ones. The scale of any
  * other component is divided evenly between its columns. */
@@ -225,6 +233,9 @@ static enum slc_status start_given(struct cp_state *state, struct slc_error *err
     double norms[SLC_MAX_ORDER][SLC_MAX_RANK], signs[SLC_MAX_RANK], opposites[SLC_MAX_RANK];
     double *scale = signs;
 
+    if (is_nonnegative(state->options->loss)) {
+        SLC_TRY(cp_rows_check_start(state, err));
+    }
     for (unsigned n = 0; n < state->order; n++) {
         SLC_TRY(slc_dense_column_norms(state->dense, &state->result->factors[n], norms[n], signs,
                                        opposites, err));
@@ -247,6 +258,9 @@ static enum slc_status start_given(struct cp_state *state, struct slc_error *err
                 : n == owner         ? product
                 : norms[n][r] != 0.0 ? 1.0 / norms[n][r]
                                      : 1.0;
+            if (!isfinite(scale[r])) {
+                return fail_start(r, err);
+            }
         }
         SLC_TRY(slc_dense_scale(state->dense, &state->result->factors[n], scale, err));
     }

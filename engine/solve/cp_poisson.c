@@ -110,27 +110,6 @@ static bool settled(const struct cp_state *state)
     return state->options->tolerance > 0.0 && state->result->violation <= state->options->tolerance;
 }
 
-static enum slc_status check_start(const struct cp_state *state, struct slc_error *err)
-{
-    const struct slc_matrix *factor = &state->result->factors[state->mode];
-
-    for (uint64_t i = 0; i < factor->rows; i++) {
-        for (uint32_t r = 0; r < state->rank; r++) {
-            const double value = slc_matrix_get(factor, i, r);
-
-            if (value < 0.0) {
-                return slc_fail(err, SLC_ERR_INPUT,
-                                "the starting factor of mode %u has the negative number %g in "
-                                "component %" PRIu32
-                                ", but a model of counts has no negative numbers: start from "
-                                "random factors or from a non-negative model",
-                                state->mode + 1, value, r + 1);
-            }
-        }
-    }
-    return SLC_OK;
-}
-
 /* Normalizes the starting factors. Scales a random model, so that its sum is the sum of the
  * tensor. */
 static enum slc_status start_factors(struct cp_state *state, struct slc_error *err)
@@ -138,8 +117,8 @@ static enum slc_status start_factors(struct cp_state *state, struct slc_error *e
     double *lambda = state->result->lambda;
     double total = 0.0;
 
+    SLC_TRY(cp_rows_check_start(state, err));
     for (state->mode = 0; state->mode < state->order; state->mode++) {
-        SLC_TRY(check_start(state, err));
         SLC_TRY(normalize_factor(state, err));
     }
     for (uint32_t r = 0; r < state->rank; r++) {

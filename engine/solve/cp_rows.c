@@ -11,6 +11,7 @@
 #include "cpu/row/row.h"
 #include "engine/plan/plan_sizes.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -162,6 +163,36 @@ enum slc_status cp_rows_open(struct cp_state *state, enum slc_loss loss, struct 
                                err);
 }
 
+static enum slc_status
+check_factor(const struct cp_state *state, unsigned mode, struct slc_error *err)
+{
+    const struct slc_matrix *factor = &state->result->factors[mode];
+
+    for (uint64_t i = 0; i < factor->rows; i++) {
+        for (uint32_t r = 0; r < state->rank; r++) {
+            const double value = slc_matrix_get(factor, i, r);
+
+            if (value < 0.0) {
+                return slc_fail(err, SLC_ERR_INPUT,
+                                "the starting factor of mode %u has the negative number %g in "
+                                "component %" PRIu32 ", but a model for the loss %s has no "
+                                "negative numbers: start from random factors or from a "
+                                "non-negative model",
+                                mode + 1, value, r + 1, slc_loss_name(state->options->loss));
+            }
+        }
+    }
+    return SLC_OK;
+}
+
+enum slc_status cp_rows_check_start(const struct cp_state *state, struct slc_error *err)
+{
+    for (unsigned n = 0; n < state->order; n++) {
+        SLC_TRY(check_factor(state, n, err));
+    }
+    return SLC_OK;
+}
+
 static struct slc_row_mode mode_of(const struct cp_state *state)
 {
     return (struct slc_row_mode){.order = state->order,
@@ -249,6 +280,16 @@ void cp_rows_identify(const struct cp_state *state, struct cp_identity *identity
     cp_identity_append(identity, "loss=%s\nunlisted cells=%s\ninner iterations=%u\n",
                        slc_loss_name(options->loss), slc_unlisted_name(options->unlisted),
                        options->inner);
+    if (options->unlisted == SLC_UNLISTED_UNKNOWN) {
+        cp_identity_append(identity, "biases=%s\nridge chosen=%s\n",
+                           slc_biases_name(slc_cp_biases_in_effect(options)),
+                           options->ridge_chosen ? "yes" : "no");
+    }
+    if (options->loss == SLC_LOSS_HUBER) {
+        cp_identity_append(identity, "huber=");
+        cp_identity_number(identity, options->huber);
+        cp_identity_append(identity, "\n");
+    }
     if (options->row_solver != NULL) {
         cp_identity_append(identity, "row solver=%s\n", options->row_solver->name);
     }

@@ -48,6 +48,10 @@ void cp_rows_destroy(struct cp_state *state);
 enum slc_status
 cp_rows_open(struct cp_state *state, enum slc_loss loss, struct slc_error *err) SLC_NODISCARD;
 
+/* Fails if the starting factors have negative numbers. */
+enum slc_status cp_rows_check_start(const struct cp_state *state,
+                                    struct slc_error *err) SLC_NODISCARD;
+
 /* Updates the rows of state->mode in one pass, which begins at the position of the checkpoint if
  * the run resumes there. `objective`: also computes the objective (rows->pass.measures). Sets
  * *stopped if a stop ended the pass; then only some rows are updated. */

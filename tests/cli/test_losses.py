@@ -13,7 +13,7 @@ import sys
 import time
 
 sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
-from tap import FULL, QUICK, SLUICE, check, load_json, run, sluice  # noqa: E402
+from tap import FULL, QUICK, SLUICE, check, load_json, npy as packed, run, run_command, sluice  # noqa: E402
 
 SEED = int(os.environ.get("SLC_TEST_SEED", "1"))
 
@@ -202,6 +202,48 @@ def fits_other_losses(folder):
         check(series[-1] <= series[0] and all(math.isfinite(one) for one in series), f"{loss}: {series}")
 
 
+def resumes_only_the_same_run(folder):
+    """A checkpoint of another method, loss, parameter or set of biases is refused, and the message names
+    the option, also if the number of components is the same."""
+    path, out = counts(folder), os.path.join(folder, "out")
+    stopped = ["cpd", path, "-o", out, "-q", "--tol", 0, "--maxsecs", "0.000001"]
+    huber = ["-r", 3, "--observed", "--loss", "huber"]
+    for first, others in (
+            (["-r", 4, "--loss", "poisson"], (("method", ["-r", 4, "--loss", "poisson", "--method", "pdnr"]),
+                                              ("inner", ["-r", 4, "--loss", "poisson", "--inner", 5]),
+                                              ("method", ["-r", 4, "--nonnegative"]))),
+            (["-r", 7, "--observed", "--biases", "none"], (("biases", ["-r", 3, "--observed"]),
+                                                           ("biases", ["-r", 6, "--observed", "--biases", "mean"]),
+                                                           ("ridge", ["-r", 7, "--observed", "--biases", "none", "--reg", "1=0"]))),
+            (huber, (("huber", [*huber, "--huber", 2]), ("method", ["-r", 3, "--observed"]),
+                     ("loss", ["-r", 3, "--observed", "--method", "newton"])))):
+        sluice(*stopped, "--restart", *first, status=75)
+        for name, args in others:
+            _, stderr = sluice(*stopped, *args, status=2)
+            check(f"ckpt: {name}" in stderr and "--restart" in stderr, f"{first}, {args}: {stderr}")
+        sluice(*stopped, *first, status=75)
+
+
+def refuses_bad_starts(folder):
+    """Starts that are negative, not finite, or too large are refused; no run ends with a model that
+    its loss forbids."""
+    path, start = write(folder, "t", [((i, i, i), float(i + 1)) for i in range(4)]), os.path.join(folder, "start")
+    os.mkdir(start)
+    for bad, poisson, unknown in ((-1.0, "negative number -1", ""), (math.nan, "is nan", "is nan"), (1e200, "not finite", "too large")):
+        for mode in (1, 2, 3):
+            # Only the 1e200 of all modes overflow together.
+            number = bad if mode == 2 or bad == 1e200 else 1.0
+            packed(os.path.join(start, f"mode-{mode}.npy"), [1.0, number] * 4, 4, 2)
+        for args, words in ((["--loss", "poisson"], poisson), (["--observed", "--loss", "gamma"], poisson if bad < 0 else unknown),
+                            (["--observed", "--loss", "poisson"], poisson if bad < 0 else unknown),
+                            (["--observed", "--biases", "none"], unknown)):
+            done = run_command(["cpd", path, "-r", "2", "--nowrite", "-q", "--init", start, *args])
+            check(done.returncode == (3 if words and bad != 1e200 else 1 if words else 0) and words in done.stderr,
+                  f"{bad}, {args}: {done.returncode} {done.stderr}")
+    _, stderr = sluice("cpd", path, "-r", 2, "--nowrite", "--observed", "--loss", "huber", "--huber", 0, status=2)
+    check("above 0" in stderr, stderr)
+
+
 def survives_degenerate_tensors(folder):
     """Results are finite for tensors with empty slices, for ranks above mode sizes, and for order
     1."""
@@ -301,6 +343,8 @@ run([
     ("completes a planted tensor", completes_a_planted_tensor),
     ("finds biases of ratings", finds_biases_of_ratings),
     ("fits other losses", fits_other_losses),
+    ("resumes only the same run", resumes_only_the_same_run),
+    ("refuses bad starts", refuses_bad_starts),
     ("survives degenerate tensors", survives_degenerate_tensors),
     ("plans what runs", plans_what_runs),
     ("reports objectives", reports_objectives),
