@@ -57,7 +57,8 @@ enum slc_status cp_holdout_begin(struct cp_state *state, struct slc_error *err)
     if (!(rest >= DBL_MIN / DBL_EPSILON) ||
         rest < manifest->sum_of_squares * 64.0 * DBL_EPSILON * (double)state->order) {
         return slc_fail(err, SLC_ERR_NUMERIC,
-                        "all nonzeros that are not held out are 0: hold out a smaller part");
+                        "all nonzeros that are not held out are 0, or negligible compared with "
+                        "those that are: hold out a smaller part, or choose another seed");
     }
     state->norm_x = sqrt(rest);
     state->result->norm_x = state->norm_x;
