@@ -11,7 +11,8 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from measured import MIB, Cgroup, measured, works_as_named  # noqa: E402
-from tap import FULL, Skip, check, load_json, run, sluice  # noqa: E402
+from methods import METHODS  # noqa: E402
+from tap import FULL, Skip, check, load_json, read_bytes, run, sluice  # noqa: E402
 
 
 def last_fit(folder):
@@ -60,6 +61,64 @@ def small_out_of_core(folder):
     """Values of a noisy model need 8 bytes each, so few nonzeros make a large store."""
     out_of_core(folder, 6_000_000, "40000x30000x20000", 56 * MIB, 72 * MIB, 4, 60 * MIB,
                 "--rank", 3, "--noise", 0.1)
+
+
+def npy_files(folder):
+    """Contents of the factors and weights."""
+    names = sorted(name for name in os.listdir(folder) if name.endswith(".npy"))
+    check(len(names) == 4, f"{folder}: {names}")
+    return [read_bytes(os.path.join(folder, name)) for name in names]
+
+
+def limited(args, least):
+    """Runs a command in a cgroup with the least budget, or one MiB more if it then needs more. Returns
+    the run and its budget."""
+    for budget in range(least, least + 5 * MIB, MIB):
+        cgroup = Cgroup(budget)
+        try:
+            done = measured([*args, "--memory", budget], cgroup, status=None)
+            what = f"{' '.join(map(str, args))} with {budget} bytes"
+            check(cgroup.killed() == 0, f"{what}: killed for want of memory")
+            check(done.resident <= budget, f"{what}: peak {done.resident}")
+            check(done.status in (0, 4, 75), f"{what}: exit {done.status}: {done.messages}")
+            if done.status != 4:
+                return done, budget
+        finally:
+            cgroup.remove()
+    raise AssertionError(f"{args}: {least} bytes were accepted, and 4 MiB more are not")
+
+
+def methods_out_of_core(folder):
+    """Every method with the least budget: within a cgroup of this size it has the bits of a run without
+    a limit, also if it is interrupted. In the long form, the store has four times the budget."""
+    store = os.path.join(folder, "t.slc")
+    sluice("generate", store, "--dims", "6000x5000x4000", "--nnz", 13_000_000 if FULL else 300_000, "--codec", "blco",
+           "--block-bytes", "128KiB", "-q")
+    sluice("layout", store, "--sorted", "all", "-q")
+    blocks = os.path.getsize(os.path.join(store, "blco.blk"))
+    # The values are counts, not 0 and 1. bernoulli has the solver of huber.
+    chosen = [method for method in METHODS if method != "bernoulli"]
+    for number, (method, layouts) in enumerate((m, l) for m in (chosen if FULL else chosen[3::4]) for l in ("blco", "sorted")):
+        # Held-out nonzeros stay in memory.
+        options = [word.replace("10%", "0.1%") for word in METHODS[method]]
+        args = ["cpd", store, "-r", 4, "-i", 1, "--inner", 2, "--tol", 0, "-t", 2, "--deterministic", *options, "--layouts",
+                layouts, "--checkpoint-interval", 0, "-o"]
+        free, out = os.path.join(folder, "free"), os.path.join(folder, "out")
+        sluice(*args, free)
+        want = npy_files(free)
+        _, least = works_as_named((*args, out), TRIES)
+        check(not FULL or blocks >= 4 * least, f"{method}: {blocks} bytes for a budget of {least}")
+        check(npy_files(out) == want, f"{method}: other bits with the least budget")
+        args += [out, "--io", ("uring", "pread", "mmap")[number % 3]]
+        done, budget = limited(args, least)
+        check(npy_files(out) == want, f"{method}: other bits in a cgroup")
+        seconds, stops = 0.01, 0
+        while limited([*args, "--maxsecs", seconds], budget)[0].status == 75:
+            seconds, stops = seconds * (4 if FULL else 2), stops + 1
+        check(stops > 0, f"{method}: never stopped")
+        check(npy_files(out) == want, f"{method}: other bits after {stops} stops")
+        print(f"# {method}, {layouts}, {args[-1]}: peak {done.resident / MIB:.1f} of {budget / MIB:.0f} MiB, store "
+              f"{blocks / MIB:.0f} MiB, {stops} stops")
 
 
 def large_out_of_core(folder):
@@ -127,5 +186,6 @@ run([
     ("check keeps within its budget", check_within_its_budget),
     ("the same store from any budget, threads and input", same_store_from_any_budget),
     ("out of core: a few million nonzeros in 80 MiB", small_out_of_core),
+    ("out of core: every method", methods_out_of_core),
     ("out of core: 200 million nonzeros in 256 MiB", large_out_of_core),
 ])
