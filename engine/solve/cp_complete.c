@@ -233,7 +233,7 @@ static enum slc_status start_given(struct cp_state *state, struct slc_error *err
     double norms[SLC_MAX_ORDER][SLC_MAX_RANK], signs[SLC_MAX_RANK], opposites[SLC_MAX_RANK];
     double *scale = signs;
 
-    if (is_nonnegative(state->options->loss)) {
+    if (slc_loss_is_nonnegative(state->options->loss)) {
         SLC_TRY(cp_rows_check_start(state, err));
     }
     for (unsigned n = 0; n < state->order; n++) {
