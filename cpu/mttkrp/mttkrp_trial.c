@@ -131,7 +131,8 @@ static void compare_candidates(struct slc_trial *trial, double copy_ns_per_byte)
     trial->leader = trial->measured_ns[1] < trial->measured_ns[0];
 }
 
-/* Returns true if all tiles of the next place have been reported. Places are completed in order. */
+/* Returns true if all tiles of the next position at which the trial measures have been reported.
+ * The positions are completed in the order of the pass. */
 static bool place_is_complete(const struct slc_trial *trial)
 {
     return trial->places < SLC_TRIAL_PLACES &&

@@ -257,7 +257,7 @@ static void compute_share(const struct replica_run *run,
     }
 }
 
-/* Items are assigned to workers in the same way as their pieces were assigned when the chunks were
+/* Computes items. They are divided among workers as the pieces of the replica were when it was
  * written, so most workers read memory of their own NUMA node. */
 static void compute_items(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {

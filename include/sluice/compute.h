@@ -222,8 +222,8 @@ struct sluice_ttm_report {
  * Ownership: the matrix is the caller's and is copied.
  * Order: fibers have the order of the layout that is read; the same layout gives the same bytes for
  * any number of threads, memory and I/O.
- * Errors: the common errors; SLUICE_ERR_NOSPACE; SLUICE_ERR_UNSUPPORTED for a mode whose size is
- * beyond the limit of the sort. On error, `report` and an earlier result are unchanged.
+ * Errors: the common errors; SLUICE_ERR_NOSPACE; SLUICE_ERR_UNSUPPORTED if a sort (see Cost)
+ * cannot hold the mode's indices. On error, `report` and an earlier result are unchanged.
  * Cost: one pass over the store, nnz * columns multiply-adds, and writing the result. If the mode
  * has no fiber layout, also a sort into the folder OUTPUT.fibers.tmp, which is removed at the
  * end. */

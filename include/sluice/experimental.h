@@ -187,7 +187,7 @@ struct sluice_residuals_options {
 
 struct sluice_residual {
     uint64_t place;                   /* position in the list, from 0 */
-    double value;                     /* value of the store, after its transforms */
+    double value;                     /* value in the store, transformed if convert was told to */
     double model;                     /* expected value of the model; for bernoulli, probability */
     uint64_t index[SLUICE_MAX_ORDER]; /* indices of the input, from 0 */
     /* Deviance: twice the loss minus the loss of an exact model; for least squares and Huber's
@@ -205,7 +205,7 @@ struct sluice_residuals_report {
     uint64_t bytes_read;
     uint32_t passes; /* passes over the store */
     uint32_t listed; /* nonzeros with a score, at most options->top */
-    double deviance; /* mean deviance; NaN if it is NaN for a nonzero */
+    double deviance; /* mean of the deviances; NaN if one of them is NaN */
 };
 
 /* Computes the residuals of a model at all nonzeros of a store. Memory does not depend on the

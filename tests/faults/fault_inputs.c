@@ -274,7 +274,7 @@ const char *fault_inputs(void)
     /* Does not fit in the smallest memory of a conversion. */
     prepare("generate big.tns --dims 3000x2000x1000 --nnz 400000 -q");
     make_spilling();
-    /* More than one tile, the minimum of a block. */
+    /* The store has several blocks: a block has at least one tile, and this tensor has more. */
     prepare("generate real.slc --dims 200x150x100 --nnz 70000 --block-bytes 4KiB -q");
     prepare("generate old.slc --dims 6x4x3 --nnz 20 -q");
     prepare("cpd sorted.slc -r 3 -i 1 --tol 0 -o factors -q --io pread");

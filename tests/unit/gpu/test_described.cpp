@@ -15,7 +15,7 @@ static struct slc_device *described(const char *name, uint64_t bytes)
     return device;
 }
 
-/* An opened device uses the memory that the description forecasts. */
+/* A device that is opened uses the memory that is forecast for a device without opening it. */
 static void same_as_opened(void)
 {
     static const device_case cases[] = {
