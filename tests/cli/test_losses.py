@@ -123,7 +123,7 @@ def refuses_what_is_no_count(folder):
     fraction = write(folder, "fraction", [((0, 0, 0), 1.0), ((1, 0, 0), 2.5)])
     for path, words in ((negative, "nonzero (2,3,4) is -4"), (fraction, "nonzero (2,1,1) is 2.5")):
         _, stderr = sluice("cpd", path, "-r", 2, "--loss", "poisson", "--nowrite", status=3)
-        check(words in stderr and "loss ls" in stderr, stderr)
+        check(words in stderr and "loss 'ls'" in stderr, stderr)
     _, stderr = sluice("cpd", fraction, "-r", 2, "--loss", "bernoulli", "--observed", "--nowrite", status=3)
     check("is 2.5" in stderr and "0 and 1" in stderr, stderr)
 
@@ -131,13 +131,13 @@ def refuses_what_is_no_count(folder):
 def refuses_what_does_not_fit(folder):
     path = write(folder, "t", [((0, 0, 0), 1.0), ((1, 1, 1), 2.0)])
     for args, words in (
-            (["--loss", "poisson", "--method", "als"], "mu or pdnr"),
-            (["--method", "mu"], "als, hals or admm"),
-            (["--observed", "--method", "hals"], "als, ccd or newton"),
+            (["--loss", "poisson", "--method", "als"], "'mu' or 'pdnr'"),
+            (["--method", "mu"], "'als', 'hals' or 'admm'"),
+            (["--observed", "--method", "hals"], "'als', 'ccd' or 'newton'"),
             (["--loss", "huber"], "unlisted cells are unknown"),
             (["--loss", "huber", "--observed", "--method", "als"], "newton"),
             (["--biases", "all"], "unknown"),
-            (["--loss", "poisson", "--observed", "--biases", "mean"], "ls, huber or bernoulli"),
+            (["--loss", "poisson", "--observed", "--biases", "mean"], "'ls', 'huber' or 'bernoulli'"),
             (["--loss", "poisson", "--l1", "1"], "constraints"),
             (["--loss", "poisson", "--reg", "1"], "regularization"),
             (["--observed", "--simplex"], "constraints")):
