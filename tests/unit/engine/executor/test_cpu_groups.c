@@ -523,7 +523,7 @@ static void divisions_have_to_fit_the_layout(void)
         options = devices_options(&run, 1);
         SLC_ASSERT_FAILS(
             slc_cp_run(&run.store, run.stream, NULL, &run.plan, &options, &result, &err),
-            SLC_ERR_USAGE, &err, c == 0 ? "no partitions" : "layout blco");
+            SLC_ERR_USAGE, &err, c == 0 ? "no partitions" : "layout 'blco'");
         devices_run_close(&run);
     }
     devices_store_destroy(&made);

@@ -382,7 +382,8 @@ static void replicas_use_the_rest(void)
 
     request.copies = SLC_COPIES_ALWAYS;
     request.memory_bytes = 1 + without.total_bytes;
-    SLC_ASSERT_FAILS(plan_one(store.reader, &request, &plan, &err), SLC_ERR_BUDGET, &err, "copies");
+    SLC_ASSERT_FAILS(plan_one(store.reader, &request, &plan, &err), SLC_ERR_BUDGET, &err,
+                     "replicas");
     slc_error_clear(&err);
     request.copies = SLC_COPIES_AUTO;
     request.memory_bytes = without.total_bytes;
@@ -437,7 +438,7 @@ static void the_minimum_with_copies_works(void)
         CU_ASSERT_TRUE(plan.copies_bytes > 0);
         CU_ASSERT_EQUAL(plan.minimum_bytes, request.memory_bytes);
         SLC_ASSERT_FAILS(fixture_plan_beyond(store.reader, &request, -1, &plan, &err),
-                         SLC_ERR_BUDGET, &err, "copies");
+                         SLC_ERR_BUDGET, &err, "replicas");
     }
     slc_store_close(&store);
 }
