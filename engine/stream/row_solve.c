@@ -54,7 +54,7 @@ static void compute_products(const struct slc_row_passes *passes,
     struct slc_row_product_span span = {
         .rank = passes->rank, .width = passes->width, .type = passes->pass->factors[0].type};
     const bool ordered = arrays->order != NULL;
-    const uint32_t *rows[SLC_MAX_ORDER];
+    const uint32_t *rows[SLC_MAX_ORDER] = {NULL};
 
     if (ordered) {
         fill_window(passes, worker, arrays, begin, end);

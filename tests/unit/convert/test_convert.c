@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char input_path[256];
+static char text_path[256];
 static char output_path[256];
 static const uint64_t mib = UINT64_C(1) << 20;
 
@@ -28,9 +28,9 @@ static void write_input(const char *text, size_t bytes)
     const char *folder = slc_test_folder();
     FILE *file;
 
-    snprintf(input_path, sizeof input_path, "%s/in.tns", folder);
+    snprintf(text_path, sizeof text_path, "%s/in.tns", folder);
     snprintf(output_path, sizeof output_path, "%s/out.slc", folder);
-    file = fopen(input_path, "wb");
+    file = fopen(text_path, "wb");
     CU_ASSERT_PTR_NOT_NULL_FATAL(file);
     CU_ASSERT_EQUAL(fwrite(text, 1, bytes, file), bytes);
     CU_ASSERT_EQUAL(fclose(file), 0);
@@ -38,7 +38,7 @@ static void write_input(const char *text, size_t bytes)
 
 static struct slc_convert_options make_options(void)
 {
-    return (struct slc_convert_options){.input = input_path,
+    return (struct slc_convert_options){.input = text_path,
                                         .output = output_path,
                                         .index_base = -1,
                                         .codec = SLC_CODEC_PACKED,
@@ -132,7 +132,7 @@ static void every_dialect(void)
         struct slc_error err = SLC_ERROR_INIT;
 
         write_input(cases[i].text, strlen(cases[i].text));
-        options.input = input_path;
+        options.input = text_path;
         SLC_ASSERT_OK(slc_convert(&options, &report, &err), &err);
         check_store(&small_tensor);
         CU_ASSERT_EQUAL(report.dialect, cases[i].dialect);
@@ -308,7 +308,7 @@ static void refused(void)
         SLC_ASSERT_FAILS(slc_convert(&options, &report, &err), faults[i].status, &err,
                          faults[i].part);
         if (err.line != line || err.column != column ||
-            (err.status != SLC_ERR_USAGE && strcmp(err.file, input_path) != 0)) {
+            (err.status != SLC_ERR_USAGE && strcmp(err.file, text_path) != 0)) {
             printf("# case %zu: %s:%ju:%ju\n", i, err.file, (uintmax_t)err.line,
                    (uintmax_t)err.column);
             CU_FAIL("place of a fault");
