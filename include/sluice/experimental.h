@@ -187,7 +187,7 @@ struct sluice_residuals_options {
 
 struct sluice_residual {
     uint64_t place;                   /* position in the list, from 0 */
-    double value;                     /* value in the store, transformed if convert was told to */
+    double value;                     /* value in the store, after the transform of convert */
     double model;                     /* expected value of the model; for bernoulli, probability */
     uint64_t index[SLUICE_MAX_ORDER]; /* indices of the input, from 0 */
     /* Deviance: twice the loss minus the loss of an exact model; for least squares and Huber's

@@ -104,7 +104,7 @@ static void note_message(void *context, enum slc_log_level level, const char *me
     (void)snprintf(context, 256, "%s", message);
 }
 
-/* Names of files and columns are not changed by formatting, whatever they contain. */
+/* Names of files and columns are not changed by formatting, even if they contain formats. */
 static void names_stay_as_they_are(void)
 {
     const char *const name = "/data/--memory/a --io (sluice x) the --fast %s";
