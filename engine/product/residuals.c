@@ -290,19 +290,37 @@ static enum slc_status check_options(const struct slc_residuals_options *options
     return SLC_OK;
 }
 
-/* Returns the memory that the call needs with run->workers and run->capacity. */
-static uint64_t needed_bytes(const struct residuals_run *run)
+static struct slc_tile_stream tiles_of(const struct slc_residuals_options *options)
 {
-    const struct slc_residuals_options *options = run->options;
-    uint64_t bytes = slc_memory_resident() + OVERHEAD_BYTES + options->outside_bytes;
+    return (struct slc_tile_stream){.files = options->store->files,
+                                    .io = options->io,
+                                    .read_limit = options->read_limit,
+                                    .stop = options->stop};
+}
 
-    bytes = slc_plan_plus(bytes, slc_relabel_all_bytes(run->info));
+/* Returns the memory that the call allocates. `capacity` is the size of the buffer of the quantiles
+ * in numbers. */
+static uint64_t
+added_bytes(const struct slc_residuals_options *options, unsigned workers, uint64_t capacity)
+{
+    const struct slc_tile_stream tiles = tiles_of(options);
+    uint64_t bytes = OVERHEAD_BYTES + options->outside_bytes;
+
+    bytes = slc_plan_plus(bytes, slc_relabel_all_bytes(slc_reader_info(options->store->reader)));
     bytes = slc_plan_plus(
         bytes, slc_buffer_footprint(options->top * sizeof(struct slc_residual), SLC_PAGES_SMALL));
-    bytes = slc_plan_plus(
-        bytes, slc_quantiles_memory_bytes(options->quantile_count, run->workers, run->capacity));
-    return slc_plan_plus(bytes, slc_tile_stream_memory_bytes(&run->tiles, options->store->reader,
-                                                             run->workers, true));
+    bytes = slc_plan_plus(bytes,
+                          slc_quantiles_memory_bytes(options->quantile_count, workers, capacity));
+    return slc_plan_plus(
+        bytes, slc_tile_stream_memory_bytes(&tiles, options->store->reader, workers, true));
+}
+
+uint64_t slc_residuals_least_bytes(const struct slc_residuals_options *options)
+{
+    const uint64_t nnz = slc_reader_info(options->store->reader)->nnz;
+
+    return slc_plan_plus(added_bytes(options, 1, slc_min_u64(nnz, CAPACITY_LEAST)),
+                         RESIDENT_SPREAD_BYTES);
 }
 
 /* Chooses the number of workers and the buffer of the quantiles, and assigns the rest of the budget
@@ -317,7 +335,8 @@ fit_memory(struct residuals_run *run, uint64_t *stream_bytes, struct slc_error *
 
     run->workers = options->threads;
     run->capacity = slc_min_u64(run->info->nnz, CAPACITY_MOST);
-    while ((need = needed_bytes(run)) > budget) {
+    while ((need = slc_plan_plus(slc_memory_resident(),
+                                 added_bytes(options, run->workers, run->capacity))) > budget) {
         if (run->capacity > CAPACITY_LEAST) {
             run->capacity /= 2;
         } else if (run->workers > 1) {
@@ -426,10 +445,7 @@ enum slc_status slc_residuals_find(const struct slc_residuals_options *options,
     run->options = options;
     run->out = residuals;
     run->info = slc_reader_info(options->store->reader);
-    run->tiles = (struct slc_tile_stream){.files = options->store->files,
-                                          .io = options->io,
-                                          .read_limit = options->read_limit,
-                                          .stop = options->stop};
+    run->tiles = tiles_of(options);
     residuals->order = run->info->order;
     residuals->nnz = run->info->nnz;
     /* With default attributes, this call cannot fail on Linux. */

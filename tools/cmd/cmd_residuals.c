@@ -102,12 +102,15 @@ static enum slc_status open_store(struct job *job, const char *named, struct slc
     return slc_run_names_open(job->store.files, &job->run, path, &job->names, err);
 }
 
-/* Checks that the factors fit into the budget, and reads them. */
+/* Checks that the factors and the residuals fit into the budget, and reads the factors. */
 static enum slc_status read_factors(struct job *job, struct slc_error *err)
 {
     const struct slc_run_folder *run = &job->run;
     uint64_t need = slc_memory_resident();
 
+    if (!slc_add_u64(need, slc_residuals_least_bytes(&job->options), &need)) {
+        need = UINT64_MAX;
+    }
     for (unsigned n = 0; n < run->order; n++) {
         if (!slc_add_u64(need, slc_matrix_footprint(SLC_F64, run->dims[n], run->rank), &need)) {
             need = UINT64_MAX;
@@ -115,7 +118,8 @@ static enum slc_status read_factors(struct job *job, struct slc_error *err)
         }
     }
     if (need > job->args.memory) {
-        return slc_fail_budget(err, job->args.memory, need, "the model with its factors in f64");
+        return slc_fail_budget(err, job->args.memory, need,
+                               "listing %" PRIu64 " residuals of this store", job->options.top);
     }
     job->model = slc_run_folder_view(run, job->factors);
     return slc_model_read(run->files, job->folder, SLC_F64, run->order, run->dims, SLC_MAX_ORDER,
@@ -134,9 +138,7 @@ find_residuals(struct job *job, const struct operands *operands, struct slc_erro
     job->folder = operands->text[0];
     SLC_TRY(slc_run_folder_read(slc_files_system(), job->folder, &job->run, err));
     SLC_TRY(open_store(job, operands->count > 1 ? operands->text[1] : NULL, err));
-    SLC_TRY(read_factors(job, err));
     request->store = &job->store;
-    request->model = &job->model;
     for (unsigned i = 0; by_choices[i] != NULL; i++) {
         request->score =
             strcmp(args->by, by_choices[i]) == 0 ? (enum slc_residual_score)i : request->score;
@@ -153,6 +155,8 @@ find_residuals(struct job *job, const struct operands *operands, struct slc_erro
     request->threads = args->threads != 0 ? (unsigned)args->threads : slc_team_default_workers();
     request->stop = signals_stop();
     request->progress = progress_phase;
+    SLC_TRY(read_factors(job, err));
+    request->model = &job->model;
     return slc_residuals_find(request, &job->found, err);
 }
 
