@@ -76,7 +76,7 @@ def no_cycles(_folder):
 
 
 # Top folders whose README.md files list every module; others group modules.
-DESCRIBED = ("base", "storage", "cpu", "gpu", "api")
+DESCRIBED = ("base", "storage", "cpu", "gpu", "fpga", "api")
 
 
 @functools.lru_cache(maxsize=None)
