@@ -415,6 +415,54 @@ def ttm(folder):
         check(out == "" and part in messages, messages)
 
 
+def fpga(folder):
+    """The model gets the right numbers of fibers and slices, and its figures are consistent."""
+    temp = os.path.join(folder, "temp")
+    os.mkdir(temp)
+    for path, order, nnz in shapes(folder):
+        record = bench("fpga", path, "-r", "1,40", "--temp-dir", temp, "--dsps", 60)
+        check(os.listdir(temp) == [], f"left: {os.listdir(temp)}")
+        cells = [line.split()[:order] for line in sluice("export", path, "-")[0].splitlines() if line[:1] != "#"]
+        check(len(cells) == nnz, f"{cells}")
+        designs = ("ttm", "ttm-on-chip") + (("mttkrp",) if order == 3 else ())
+        check([(row["design"], row["mode"], row["rank"]) for row in record["rows"]] ==
+              [(d, n, r) for d in designs for n in range(1, order + 1) for r in (1, 40)], f"{record['rows']}")
+        for row in record["rows"]:
+            two = row["design"] == "mttkrp"
+            mode = (2 if row["mode"] == 3 else 3) if two else row["mode"]
+            fibers = len({tuple(cell[:mode - 1] + cell[mode:]) for cell in cells})
+            check(row["fibers"] == fibers, f"{row}: {fibers} fibers")
+            check(not two or row["slices"] == len({cell[row["mode"] - 1] for cell in cells}), f"{row}")
+            check(row["dsps"] == (1 + two) * row["rank"], f"{row}")
+            if row["dsps"] > 60:
+                check(row["fit"] == "does not fit: DSPs" and "cycles" not in row, f"{row}")
+                continue
+            check(row["fit"] == "fits" and row["cycles"] > row["beats"] > 0, f"{row}")
+            check(close(row["ms"], row["cycles"] / 450e3), f"{row}")
+            check(close(row["gflop_per_s"], 2e-6 * row["rank"] * (nnz + two * fibers) / row["ms"]), f"{row}")
+            check(close(row["peak_gflop_per_s"], 0.9 * row["dsps"]), f"{row}")
+            check(close(row["peak_share"], row["gflop_per_s"] / row["peak_gflop_per_s"]), f"{row}")
+    path = os.path.join(folder, "3.slc")
+    same = next(row for row in bench("fpga", path, "-r", 8, "--mode", 1)["rows"] if row["design"] == "mttkrp")
+    given = bench("fpga", "-r", 8, "--counts", f"{same['slices']},{same['fibers']},50,4")["rows"]
+    check(given[2] == {key: value for key, value in same.items() if key != "mode"}, f"{given}, {same}")
+    args = ["fpga", path, "-r", 40, "--mode", 3, "--unroll", 8, "--clock", 100]
+    rows = bench(*args)["rows"]
+    check([row["dsps"] for row in rows] == [8, 8, 16] and close(rows[0]["ms"], rows[0]["cycles"] / 1e5), f"{rows}")
+    out, _ = sluice("bench", *args, "--ram-blocks", rows[2]["ram_blocks"])
+    check(out.count("does not fit: RAM blocks") == 2 and "MAC lanes" in out, out)
+    for status, part, args in ((2, "the tensor has 3 modes", [path, "-r", 3, "--mode", 4]),
+                               (2, "above 0 MHz", [path, "-r", 3, "--clock", 0]),
+                               (2, "either a store or --counts", ["-r", 3]),
+                               (2, "either a store or --counts", [path, "-r", 3, "--counts", "1,1,1,1"]),
+                               (2, "--counts needs 4 numbers", ["-r", 3, "--counts", "1,1,1"]),
+                               (2, "at least as many fibers", ["-r", 3, "--counts", "2,1,3,1"]),
+                               (2, "at least as many nonzeros", ["-r", 3, "--counts", "1,3,2,1"]),
+                               (5, "x-not.slc", [os.path.join(folder, "x-not.slc"), "-r", 3])):
+        out, messages = sluice("bench", "fpga", *args, status=status)
+        check(out == "" and part in messages, messages)
+
+
 def ttv_refuses(folder):
     """Empty fibers that exceed the budget are omitted with a note, or rejected if requested
     explicitly."""
@@ -904,6 +952,7 @@ tests = [
     ("bench ttv: shapes and switches", ttv),
     ("bench ttv: refusals", ttv_refuses),
     ("bench ttm: shapes and refusals", ttm),
+    ("bench fpga: counts, figures and refusals", fpga),
     ("bench roofline: shapes and bounds", roofline),
     ("bench roofline: picture", roofline_picture),
     ("bench roofline: refusals", roofline_refuses),

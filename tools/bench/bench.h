@@ -13,6 +13,7 @@ extern const struct command bench_codec;
 extern const struct command bench_convert;
 extern const struct command bench_cpd;
 extern const struct command bench_device;
+extern const struct command bench_fpga;
 extern const struct command bench_io;
 extern const struct command bench_mttkrp;
 extern const struct command bench_pass;

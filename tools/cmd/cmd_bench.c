@@ -9,7 +9,8 @@
 /* Benchmarks, in the order of the help. */
 static const struct command *const benches[] = {
     &bench_stream, &bench_mttkrp, &bench_roofline, &bench_codec, &bench_convert, &bench_cpd,
-    &bench_device, &bench_io,     &bench_pass,     &bench_ttv,   &bench_ttm,     NULL,
+    &bench_device, &bench_io,     &bench_pass,     &bench_ttv,   &bench_ttm,     &bench_fpga,
+    NULL,
 };
 
 static const struct option no_options[] = {{.name = NULL}};
