@@ -21,6 +21,9 @@
 /* A worker claims rows until it has this many nonzeros or rows. */
 enum { SHARE_NNZ = 8192, SHARE_ROWS = 256 };
 
+/* One worker updates a row alone if all nonzeros make at least this many such rows per worker. */
+enum { SHARES_LEAST = 4 };
+
 /* The place of a nonzero that is not in the current batch. */
 #define NO_PLACE UINT32_MAX
 
@@ -352,7 +355,7 @@ static enum slc_status traverse_shared(struct slc_row_passes *passes,
     return SLC_OK;
 }
 
-/* Updates a row of several segments, whose first nonzero has the number `begin`. */
+/* Updates a row with all workers. Its first nonzero has the number `begin`. */
 static enum slc_status
 solve_shared(struct slc_row_passes *passes, uint64_t row, uint64_t begin, struct slc_error *err)
 {
@@ -417,15 +420,20 @@ static void fail_shares(struct shares *shares, const struct slc_error *fault)
     slc_turns_stop(&shares->passes->turns);
 }
 
-static enum slc_status traverse_segment(struct slc_row_passes *passes,
-                                        unsigned worker,
-                                        struct row_job *job,
-                                        void *how,
-                                        struct slc_error *err)
+static enum slc_status traverse_segments(struct slc_row_passes *passes,
+                                         unsigned worker,
+                                         struct row_job *job,
+                                         void *how,
+                                         struct slc_error *err)
 {
+    const uint64_t end = job->begin + job->row.nnz;
+
     (void)how;
     (void)err;
-    slc_row_segment(passes, worker, job, job->arrays, job->begin, job->begin + job->row.nnz);
+    for (uint64_t at = job->begin; at < end; at += passes->segment_nnz) {
+        slc_row_segment(passes, worker, job, job->arrays, at,
+                        slc_min_u64(at + passes->segment_nnz, end));
+    }
     return SLC_OK;
 }
 
@@ -446,9 +454,9 @@ static enum slc_status solve_share(struct slc_row_passes *passes,
         struct row_job job = {.row = {.index = row, .nnz = counts[row]},
                               .arrays = &passes->gather.arrays,
                               .begin = begin,
-                              .single = true};
+                              .single = counts[row] <= passes->segment_nnz};
 
-        SLC_TRY(slc_row_solve(passes, worker, &job, traverse_segment, NULL,
+        SLC_TRY(slc_row_solve(passes, worker, &job, traverse_segments, NULL,
                               measures[row - share->first], err));
         begin += counts[row];
     }
@@ -486,7 +494,7 @@ static void run_shares(void *context, unsigned worker, unsigned workers)
     }
 }
 
-/* Updates the rows first .. end - 1, each of one segment. Their first nonzero has the number
+/* Updates the rows first .. end - 1, each with one worker. Their first nonzero has the number
  * `begin`. */
 static enum slc_status solve_rows(struct slc_row_passes *passes,
                                   uint64_t first,
@@ -512,20 +520,35 @@ static enum slc_status solve_rows(struct slc_row_passes *passes,
     return status;
 }
 
+/* Returns the most nonzeros of a row that one worker updates. All workers compute a longer row
+ * together, a segment each, because otherwise some of them would have nothing to do. */
+static uint64_t own_row_nnz(const struct slc_row_passes *passes)
+{
+    const struct row_gathering *gather = &passes->gather;
+    uint64_t nnz = 0;
+
+    for (uint64_t row = gather->first_row; row < gather->end_row; row++) {
+        nnz += passes->table->counts[row];
+    }
+    return slc_max_u64(passes->segment_nnz,
+                       slc_min_u64(nnz / (SHARES_LEAST * passes->workers), gather->capacity));
+}
+
 static enum slc_status solve_interval(struct slc_row_passes *passes, struct slc_error *err)
 {
     const struct row_gathering *gather = &passes->gather;
     const uint64_t *counts = passes->table->counts;
+    const uint64_t own_nnz = own_row_nnz(passes);
     uint64_t begin = 0;
 
     for (uint64_t row = gather->first_row, end; row < gather->end_row; row = end) {
         uint64_t nnz = counts[row];
 
         end = row + 1;
-        if (nnz > passes->segment_nnz) {
+        if (nnz > own_nnz) {
             SLC_TRY(solve_shared(passes, row, begin, err));
         } else {
-            while (end < gather->end_row && counts[end] <= passes->segment_nnz) {
+            while (end < gather->end_row && counts[end] <= own_nnz) {
                 nnz += counts[end++];
             }
             SLC_TRY(solve_rows(passes, row, end, begin, err));
