@@ -222,8 +222,11 @@ struct slc_plan_rows {
     uint64_t worker_bytes; /* buffers of all workers */
     uint64_t table_bytes;  /* tables of all modes */
     uint64_t gather_nnz;   /* nonzeros that are gathered at once; 0: no mode is gathered */
-    uint64_t gather_bytes; /* memory of gather_nnz nonzeros */
+    uint64_t gather_bytes; /* memory for gathered nonzeros */
     uint32_t gathered;     /* bit n: mode n has no sorted layout, so its rows are gathered */
+    /* Bit n: mode n has its own memory, which keeps all its nonzeros between updates. The other
+     * gathered modes share memory for gather_nnz nonzeros. */
+    uint32_t gather_kept;
     /* Expected passes over the layout per update of a gathered mode; the exact number depends on
      * the nonzeros of the rows. */
     uint64_t gather_passes[SLC_MAX_ORDER];

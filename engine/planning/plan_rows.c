@@ -6,7 +6,8 @@
  *
  * A mode without a sorted layout is gathered: with memory for 1/P of the nonzeros, an update makes
  * about P passes. Memory for gathered nonzeros and memory for cached blocks compete. P is chosen so
- * that reading and decoding take the least time. */
+ * that reading and decoding take the least time. If `blco` is cached and memory is left, modes keep
+ * their gathered nonzeros, and only their first update makes a pass. */
 #include "engine/planning/planning_impl.h"
 
 #include "engine/stream/row_pass.h"
@@ -162,6 +163,28 @@ plan_buffers(const struct slc_layout_info *info, struct slc_plan *plan, uint64_t
     return plan->rows.worker_bytes - least;
 }
 
+/* Chooses the modes that keep their nonzeros, if all nonzeros can be gathered at once. `available`
+ * includes the memory for gathered nonzeros. */
+static void plan_kept(const struct slc_layout_info *info, struct slc_plan *plan, uint64_t available)
+{
+    struct slc_plan_rows *rows = &plan->rows;
+    const uint64_t each = rows->gather_bytes, store = plan->layouts[0].store_bytes;
+
+    if (rows->gather_nnz < info->nnz || !plan->request.cache || available < each + store) {
+        return;
+    }
+    available -= store;
+    for (unsigned i = 0; i < info->order; i++) {
+        const uint32_t bit = UINT32_C(1) << plan->mode_order[i];
+        const bool last = (rows->gathered & ~rows->gather_kept) == bit;
+
+        if ((rows->gathered & bit) != 0 && (last || available - rows->gather_bytes >= each)) {
+            rows->gather_kept |= bit;
+            rows->gather_bytes += last ? 0 : each;
+        }
+    }
+}
+
 void slc_plan_rows_buffers(const struct slc_layouts *layouts,
                            struct slc_plan *plan,
                            uint64_t available)
@@ -191,6 +214,7 @@ void slc_plan_rows_buffers(const struct slc_layouts *layouts,
     if (cost < HUGE_VAL) {
         rows->gather_nnz = gather_nnz(info->nnz, best);
         rows->gather_bytes = slc_row_gather_bytes(info->order, rows->gather_nnz);
+        plan_kept(info, plan, available);
     }
     for (unsigned n = 0; n < info->order; n++) {
         if ((rows->gathered >> n & 1U) != 0) {

@@ -5,9 +5,12 @@
  * rows, which follow from the counts of nonzeros. So the nonzeros of a row are in key order. They
  * are copied by all workers at the same time. Then the workers compute the rows.
  *
- * All workers compute a row of several segments together. If it does not fit in the memory for
- * gathered nonzeros, every traversal gathers it in batches. The first batch of the first traversal
- * reads all blocks of the row and finds the blocks of the other batches. */
+ * All workers compute a very long row together. If it does not fit in the memory for gathered
+ * nonzeros, every traversal gathers it in batches. The first batch of the first traversal reads all
+ * blocks of the row and finds the blocks of the other batches.
+ *
+ * A mode that keeps its nonzeros (slc_plan_rows.gather_kept) gathers all of them in its first
+ * update. */
 #include "engine/stream/row_pass_impl.h"
 
 #include "base/memory/checked.h"
@@ -36,6 +39,34 @@ uint64_t slc_row_gather_bytes(unsigned order, uint64_t nnz)
                : slc_buffer_footprint(nnz * each + order * SLC_ROW_SLACK_BYTES, SLC_PAGES_MIXED);
 }
 
+/* Returns the bytes of an area. */
+static uint64_t area_bytes(const struct slc_row_passes *passes)
+{
+    return passes->gather.capacity == 0
+               ? 0
+               : slc_row_gather_bytes(passes->order, passes->gather.capacity);
+}
+
+/* Assigns an area to each gathered mode, and returns their number. `kept` has the modes that have
+ * their own. */
+static unsigned assign_areas(struct slc_row_passes *passes, uint32_t kept)
+{
+    unsigned areas = 0, shared = SLC_MAX_ORDER;
+
+    for (unsigned n = 0; n < passes->order; n++) {
+        struct row_table *table = &passes->tables[n];
+
+        table->keeps = !table->sorted && (kept >> n & 1U) != 0;
+        if (table->keeps) {
+            table->area = areas++;
+        } else if (!table->sorted) {
+            shared = shared < SLC_MAX_ORDER ? shared : areas++;
+            table->area = shared;
+        }
+    }
+    return areas;
+}
+
 enum slc_status slc_row_gather_open(struct slc_row_passes *passes,
                                     const struct slc_plan *plan,
                                     struct slc_error *err)
@@ -55,17 +86,10 @@ enum slc_status slc_row_gather_open(struct slc_row_passes *passes,
             }
         }
     }
+    const unsigned areas = assign_areas(passes, plan->rows.gather_kept);
     SLC_TRY(slc_buffer_create(&gather->buffer, plan->rows.gather_bytes, SLC_PAGES_MIXED, err));
-    if (gather->capacity > 0 &&
-        slc_row_gather_bytes(passes->order, gather->capacity) > gather->buffer.bytes) {
+    if (areas * area_bytes(passes) > gather->buffer.bytes) {
         return slc_fail(err, SLC_ERR_USAGE, "the plan has too little memory for gathered rows");
-    }
-    char *at = gather->buffer.data;
-    gather->arrays.values = (double *)(void *)at;
-    at += gather->capacity * sizeof(double) + SLC_ROW_SLACK_BYTES;
-    for (unsigned m = 0; m + 1 < passes->order; m++) {
-        gather->spare[m] = (uint32_t *)(void *)at;
-        at += gather->capacity * sizeof(uint32_t) + SLC_ROW_SLACK_BYTES;
     }
     gather->cursors = slc_calloc(rows, sizeof *gather->cursors);
     gather->blocks = slc_calloc(blocks, sizeof *gather->blocks);
@@ -192,13 +216,18 @@ static void wake_turns(void *context)
     slc_turns_stop(&((struct slc_row_passes *)context)->turns);
 }
 
-/* Assigns the arrays of coordinates to the modes that are not updated. */
-static void assign_arrays(struct slc_row_passes *passes)
+/* Places the arrays in the area of the mode. */
+static void place_arrays(struct slc_row_passes *passes)
 {
-    unsigned next = 0;
+    struct row_gathering *gather = &passes->gather;
+    const uint64_t capacity = gather->capacity;
+    char *at = (char *)gather->buffer.data + passes->table->area * area_bytes(passes);
 
+    gather->arrays.values = (double *)(void *)at;
+    at += capacity * sizeof(double) + SLC_ROW_SLACK_BYTES;
     for (unsigned m = 0; m < passes->order; m++) {
-        passes->gather.arrays.coords[m] = m == passes->mode ? NULL : passes->gather.spare[next++];
+        gather->arrays.coords[m] = m == passes->mode ? NULL : (uint32_t *)(void *)at;
+        at += m == passes->mode ? 0 : capacity * sizeof(uint32_t) + SLC_ROW_SLACK_BYTES;
     }
 }
 
@@ -534,26 +563,45 @@ static uint64_t own_row_nnz(const struct slc_row_passes *passes)
                        slc_min_u64(nnz / (SHARES_LEAST * passes->workers), gather->capacity));
 }
 
-static enum slc_status solve_interval(struct slc_row_passes *passes, struct slc_error *err)
+/* Updates the rows first .. end - 1 of the interval. */
+static enum slc_status
+solve_interval(struct slc_row_passes *passes, uint64_t first, uint64_t end, struct slc_error *err)
 {
-    const struct row_gathering *gather = &passes->gather;
     const uint64_t *counts = passes->table->counts;
     const uint64_t own_nnz = own_row_nnz(passes);
     uint64_t begin = 0;
 
-    for (uint64_t row = gather->first_row, end; row < gather->end_row; row = end) {
+    for (uint64_t row = passes->gather.first_row; row < first; row++) {
+        begin += counts[row];
+    }
+    for (uint64_t row = first, next; row < end; row = next) {
         uint64_t nnz = counts[row];
 
-        end = row + 1;
+        next = row + 1;
         if (nnz > own_nnz) {
             SLC_TRY(solve_shared(passes, row, begin, err));
         } else {
-            while (end < gather->end_row && counts[end] <= own_nnz) {
-                nnz += counts[end++];
+            while (next < end && counts[next] <= own_nnz) {
+                nnz += counts[next++];
             }
-            SLC_TRY(solve_rows(passes, row, end, begin, err));
+            SLC_TRY(solve_rows(passes, row, next, begin, err));
         }
         begin += nnz;
+    }
+    return SLC_OK;
+}
+
+/* Gathers all nonzeros of a mode that keeps them, unless they were kept. */
+static enum slc_status gather_kept(struct slc_row_passes *passes, struct slc_error *err)
+{
+    struct row_table *table = passes->table;
+
+    passes->gather.first_row = 0;
+    passes->gather.end_row = table->rows;
+    passes->gather.batch = 0;
+    if (!table->kept) {
+        SLC_TRY(gather_interval(passes, err));
+        table->kept = true;
     }
     return SLC_OK;
 }
@@ -565,12 +613,16 @@ enum slc_status slc_row_gather_part(struct slc_row_passes *passes,
 {
     struct row_gathering *gather = &passes->gather;
 
-    assign_arrays(passes);
+    place_arrays(passes);
+    if (passes->table->keeps) {
+        SLC_TRY(gather_kept(passes, err));
+        return solve_interval(passes, first, end, err);
+    }
     for (uint64_t row = first; row < end; row = gather->end_row) {
         gather->first_row = row;
         gather->end_row = slc_row_interval_end(passes, passes->table, row, end);
         SLC_TRY(gather_interval(passes, err));
-        SLC_TRY(solve_interval(passes, err));
+        SLC_TRY(solve_interval(passes, gather->first_row, gather->end_row, err));
     }
     return SLC_OK;
 }

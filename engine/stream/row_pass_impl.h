@@ -86,13 +86,17 @@ struct row_table {
     struct slc_row_ranges ranges;
     struct row_streaming *streamed;
     double (*measures)[SLC_ROW_MEASURES];
-    uint64_t *counts; /* not sorted: nonzeros per row */
+    /* not sorted: nonzeros per row, the number of the memory for gathered nonzeros, whether this
+     * memory keeps all nonzeros between updates, and whether it has them */
+    uint64_t *counts;
+    unsigned area;
+    bool keeps, kept;
 };
 
 /* Nonzeros of an interval of rows, sorted by row and key. */
 struct row_gathering {
-    struct slc_buffer buffer;
-    struct row_arrays arrays;
+    struct slc_buffer buffer; /* one or several areas of memory for `capacity` nonzeros each */
+    struct row_arrays arrays; /* in the area of the current mode */
     uint64_t capacity;           /* nonzeros that fit */
     uint64_t first_row, end_row; /* the interval */
     uint64_t *cursors;           /* per row of the interval: number of its next nonzero */
@@ -107,8 +111,7 @@ struct row_gathering {
     uint64_t *batch_block, *batch_nnz;
     uint64_t batch_count, batch_most;
     uint64_t batch;                 /* the batch that is gathered */
-    uint64_t block_nnz;             /* nonzeros of the row before the current block */
-    uint32_t *spare[SLC_MAX_ORDER]; /* arrays of coordinates, not yet assigned to modes */
+    uint64_t block_nnz; /* nonzeros of the row before the current block */
 };
 
 struct slc_row_passes {

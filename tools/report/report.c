@@ -186,7 +186,9 @@ static void report_gathered(const struct slc_plan *plan, unsigned order)
     }
     printf(KEY, "gathered");
     for (unsigned n = 0; n < order; n++) {
-        if ((plan->rows.gathered >> n & 1U) != 0) {
+        if ((plan->rows.gather_kept >> n & 1U) != 0) {
+            printf("%u:once ", n + 1);
+        } else if ((plan->rows.gathered >> n & 1U) != 0) {
             printf("%u:%" PRIu64 " pass%s ", n + 1, plan->rows.gather_passes[n],
                    plan->rows.gather_passes[n] == 1 ? "" : "es");
         }

@@ -423,6 +423,7 @@ bool open_run(struct rows_run *rows,
     }
     if (variant->gather_nnz != 0 && variant->gather_nnz < plan->rows.gather_nnz) {
         plan->rows.gather_nnz = variant->gather_nnz;
+        plan->rows.gather_kept = 0;
     }
     for (unsigned l = 0; variant->some && l < rows->run.layouts.count; l++) {
         keep_some(&rows->run, l);
