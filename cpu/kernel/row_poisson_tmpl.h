@@ -66,7 +66,6 @@ static void poisson(const struct slc_row_poisson_span *span)
 
 static double violation(uint32_t width, const double *x, const double *totals, const double *phi)
 {
-    double lanes[LANES] __attribute__((aligned(SET_VECTOR_BYTES)));
     vector most = {0};
 
     for (uint32_t j = 0; j < width; j += LANES) {
@@ -76,11 +75,14 @@ static double violation(uint32_t width, const double *x, const double *totals, c
 
         most = at_least((vector)((bits)least & INT64_MAX), most); /* the magnitude */
     }
-    store(lanes, most);
-    for (uint32_t k = 1; k < LANES; k++) {
-        lanes[0] = lanes[k] > lanes[0] ? lanes[k] : lanes[0];
-    }
-    return lanes[0];
+    most = at_least(most, __builtin_shufflevector(most, most, SWAP_1));
+#if SET_VECTOR_BYTES >= 32
+    most = at_least(most, __builtin_shufflevector(most, most, SWAP_2));
+#endif
+#if SET_VECTOR_BYTES >= 64
+    most = at_least(most, __builtin_shufflevector(most, most, SWAP_4));
+#endif
+    return most[0];
 }
 
 static void rescale(uint32_t width, const double *totals, const double *phi, double *x)

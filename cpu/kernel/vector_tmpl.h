@@ -30,6 +30,7 @@ static inline __attribute__((always_inline)) void store(double *to, vector value
         (b) = __builtin_shufflevector(kept, (b), high);                                            \
     } while (0)
 #define LIST(...) __VA_ARGS__
+/* Order in which each number of a vector is at the place d away from its own: SWAP_d. */
 
 #if SET_VECTOR_BYTES == 64
 #define LOW_1  LIST(0, 8, 2, 10, 4, 12, 6, 14)
@@ -38,14 +39,20 @@ static inline __attribute__((always_inline)) void store(double *to, vector value
 #define HIGH_2 LIST(2, 3, 10, 11, 6, 7, 14, 15)
 #define LOW_4  LIST(0, 1, 2, 3, 8, 9, 10, 11)
 #define HIGH_4 LIST(4, 5, 6, 7, 12, 13, 14, 15)
+#define SWAP_1 LIST(1, 0, 3, 2, 5, 4, 7, 6)
+#define SWAP_2 LIST(2, 3, 0, 1, 6, 7, 4, 5)
+#define SWAP_4 LIST(4, 5, 6, 7, 0, 1, 2, 3)
 #elif SET_VECTOR_BYTES == 32
 #define LOW_1  LIST(0, 4, 2, 6)
 #define HIGH_1 LIST(1, 5, 3, 7)
 #define LOW_2  LIST(0, 1, 4, 5)
 #define HIGH_2 LIST(2, 3, 6, 7)
+#define SWAP_1 LIST(1, 0, 3, 2)
+#define SWAP_2 LIST(2, 3, 0, 1)
 #else
 #define LOW_1  LIST(0, 2)
 #define HIGH_1 LIST(1, 3)
+#define SWAP_1 LIST(1, 0)
 #endif
 
 /* Transposes a square of LANES x LANES numbers. */

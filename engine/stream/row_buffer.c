@@ -66,6 +66,20 @@ void slc_row_plan_workers(const struct slc_layout_info *info,
                                   : slc_buffer_footprint(bytes * plan->threads, SLC_PAGES_MIXED);
 }
 
+/* Places the memory for the products of `nnz` nonzeros. */
+static void place_products(const struct slc_row_passes *passes,
+                           struct row_products *products,
+                           uint64_t nnz,
+                           char *at,
+                           uint64_t *used)
+{
+    for (unsigned m = 0; m + 1 < passes->order; m++) {
+        products->window[m] = place(at, used, nnz * sizeof(uint32_t));
+    }
+    products->window_values = place(at, used, nnz * sizeof(double));
+    products->products = place(at, used, nnz * passes->width * sizeof(double));
+}
+
 uint64_t
 slc_row_worker_place(const struct slc_row_passes *passes, struct row_worker *worker, char *at)
 {
@@ -81,17 +95,20 @@ slc_row_worker_place(const struct slc_row_passes *passes, struct row_worker *wor
     worker->arrays.values = place(at, &used, nnz * sizeof(double));
     worker->order[0] = place(at, &used, nnz * sizeof(uint32_t));
     worker->order[1] = place(at, &used, nnz * sizeof(uint32_t));
-    for (unsigned m = 0; m + 1 < passes->order; m++) {
-        worker->window[m] = place(at, &used, passes->product_nnz * sizeof(uint32_t));
-    }
-    worker->window_values = place(at, &used, passes->product_nnz * sizeof(double));
-    worker->products =
-        place(at, &used, (uint64_t)passes->product_nnz * passes->width * sizeof(double));
+    place_products(passes, &worker->ahead, passes->product_nnz, at, &used);
+    place_products(passes, &worker->piece, passes->added_nnz, at, &used);
     worker->sums = place(at, &used, passes->sum_count * sizeof(double));
     worker->total = place(at, &used, passes->sum_count * sizeof(double));
     worker->memory = place(at, &used, passes->memory_count * sizeof(double));
     worker->x = place(at, &used, passes->width * sizeof(double));
     return used;
+}
+
+/* Invalidates the products, because the nonzeros change. */
+static void clear_products(struct row_worker *worker)
+{
+    worker->ahead.arrays = NULL;
+    worker->piece.arrays = NULL;
 }
 
 void slc_row_worker_begin(const struct slc_row_passes *passes, struct row_worker *worker)
@@ -109,7 +126,7 @@ void slc_row_worker_clear(struct row_worker *worker)
 {
     worker->nnz = 0;
     worker->arrays.order = NULL;
-    worker->product_arrays = NULL;
+    clear_products(worker);
 }
 
 void slc_row_worker_drop(const struct slc_row_passes *passes,
@@ -123,7 +140,7 @@ void slc_row_worker_drop(const struct slc_row_passes *passes,
         memmove(coords, coords + count, worker->nnz * sizeof *coords);
     }
     memmove(worker->arrays.values, worker->arrays.values + count, worker->nnz * sizeof(double));
-    worker->product_arrays = NULL;
+    clear_products(worker);
 }
 
 /* Copies all nonzeros of a chunk to the end of the buffer. */
@@ -189,7 +206,7 @@ enum slc_status slc_row_append(const struct slc_row_passes *passes,
     const uint64_t last = corner + tile->extent[passes->mode];
     struct slc_chunk_view chunk;
 
-    worker->product_arrays = NULL;
+    clear_products(worker);
     worker->arrays.order = NULL;
     if (first > last || end <= corner) {
         return SLC_OK;
@@ -251,5 +268,5 @@ void slc_row_sort(const struct slc_row_passes *passes,
         from = worker->order[digit++ % 2];
     }
     worker->arrays.order = from;
-    worker->product_arrays = NULL;
+    clear_products(worker);
 }

@@ -42,6 +42,16 @@ typedef enum slc_status row_traverse_fn(struct slc_row_passes *passes,
                                         void *how,
                                         struct slc_error *err);
 
+/* Products of the other factors' rows for the nonzeros begin .. end - 1 of `arrays`. */
+struct row_products {
+    const struct row_arrays *arrays; /* NULL: none */
+    uint64_t begin, end;
+    const double *values;
+    double *products;                /* (end - begin) x width */
+    uint32_t *window[SLC_MAX_ORDER]; /* memory for coordinates that are brought into order */
+    double *window_values;
+};
+
 /* Buffers and state of one worker. Arrays begin at multiples of 64 bytes. */
 struct row_worker {
     /* The nonzeros of some tiles in key order, with their rows. */
@@ -50,13 +60,9 @@ struct row_worker {
     /* Memory for orders of the nonzeros, or for the ends of tiles. */
     uint32_t *order[2];
     uint32_t *spare[SLC_MAX_ORDER];  /* arrays of coordinates, not yet assigned to modes */
-    uint32_t *window[SLC_MAX_ORDER]; /* coordinates of nonzeros that are brought into order */
-    double *window_values;
-    double *products; /* product_nnz x width */
-    /* The nonzeros whose products are in `products`, and their values; NULL: none. */
-    const struct row_arrays *product_arrays;
-    uint64_t product_begin, product_end;
-    const double *product_values;
+    /* Products of the nonzeros that the worker computes next, or of the first nonzeros of a long
+     * row, and of one piece of the others. */
+    struct row_products ahead, piece;
     /* End of the nonzeros that the worker computes next, so that their products may be kept. */
     uint64_t ahead_end;
     double *sums;  /* sums of a segment */

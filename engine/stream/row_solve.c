@@ -20,9 +20,9 @@ enum slc_status slc_row_check_stop(const struct slc_row_passes *passes, struct s
                : SLC_OK;
 }
 
-/* Copies the nonzeros begin .. end - 1 in their order to the window of the worker. */
+/* Copies the nonzeros begin .. end - 1 in their order to the window. */
 static void fill_window(const struct slc_row_passes *passes,
-                        const struct row_worker *worker,
+                        const struct row_products *products,
                         const struct row_arrays *arrays,
                         uint64_t begin,
                         uint64_t end)
@@ -32,7 +32,7 @@ static void fill_window(const struct slc_row_passes *passes,
 
     for (unsigned m = 0; m < passes->order; m++) {
         if (m != passes->mode) {
-            uint32_t *to = worker->window[next++];
+            uint32_t *to = products->window[next++];
 
             for (uint64_t i = 0; i < end - begin; i++) {
                 to[i] = arrays->coords[m][order[i]];
@@ -40,13 +40,13 @@ static void fill_window(const struct slc_row_passes *passes,
         }
     }
     for (uint64_t i = 0; i < end - begin; i++) {
-        worker->window_values[i] = arrays->values[order[i]];
+        products->window_values[i] = arrays->values[order[i]];
     }
 }
 
 /* Computes the products of the nonzeros begin .. end - 1. */
 static void compute_products(const struct slc_row_passes *passes,
-                             struct row_worker *worker,
+                             struct row_products *products,
                              const struct row_arrays *arrays,
                              uint64_t begin,
                              uint64_t end)
@@ -57,49 +57,69 @@ static void compute_products(const struct slc_row_passes *passes,
     const uint32_t *rows[SLC_MAX_ORDER] = {NULL};
 
     if (ordered) {
-        fill_window(passes, worker, arrays, begin, end);
+        fill_window(passes, products, arrays, begin, end);
     }
     for (unsigned m = 0; m < passes->order; m++) {
         if (m != passes->mode) {
             const struct slc_matrix *factor = &passes->pass->factors[m];
             const unsigned n = span.factor_count++;
 
-            rows[n] = ordered ? worker->window[n] : arrays->coords[m] + begin;
+            rows[n] = ordered ? products->window[n] : arrays->coords[m] + begin;
             span.factor[n] = factor->buffer.data;
             span.pitch[n] = factor->pitch;
         }
     }
     for (uint64_t i = 0; i < end - begin; i += span.nnz) {
         span.nnz = (uint32_t)slc_min_u64(end - begin - i, passes->added_nnz);
-        span.products = worker->products + i * passes->width;
+        span.products = products->products + i * passes->width;
         for (unsigned n = 0; n < span.factor_count; n++) {
             span.rows[n] = rows[n] + i;
         }
         slc_kernels()->rows->products(&span);
     }
-    worker->product_arrays = arrays;
-    worker->product_begin = begin;
-    worker->product_end = end;
-    worker->product_values = ordered ? worker->window_values : arrays->values + begin;
+    products->arrays = arrays;
+    products->begin = begin;
+    products->end = end;
+    products->values = ordered ? products->window_values : arrays->values + begin;
 }
 
-/* Returns the end of the nonzeros whose products are computed with those of begin .. end - 1. All
- * products of a row are kept for its next traversals if they fit. Otherwise they are computed anew
- * in each traversal, a piece at a time, because a piece in the first-level cache is faster than
- * products in memory. Short rows are computed together. */
-static uint64_t products_end(const struct slc_row_passes *passes,
-                             const struct row_worker *worker,
-                             const struct row_job *job,
-                             const struct row_arrays *arrays,
-                             uint64_t begin,
-                             uint64_t end)
+static bool has_products(const struct row_products *products,
+                         const struct row_arrays *arrays,
+                         uint64_t begin,
+                         uint64_t end)
 {
-    const uint64_t ahead = slc_min_u64(begin + passes->added_nnz, worker->ahead_end);
+    return products->arrays == arrays && begin >= products->begin && end <= products->end;
+}
 
-    if (job->arrays == arrays && job->begin == begin && job->row.nnz <= passes->product_nnz) {
-        return slc_max_u64(begin + job->row.nnz, ahead);
+/* Returns the products of the nonzeros begin .. end - 1, at most a piece. The products of a row are
+ * kept for its next traversals, as far as they fit in the second-level cache. The others are
+ * computed anew in each traversal, a piece at a time, because a piece in the first-level cache is
+ * faster than products in memory. Short rows are computed together. */
+static const struct row_products *find_products(const struct slc_row_passes *passes,
+                                                struct row_worker *worker,
+                                                const struct row_job *job,
+                                                const struct row_arrays *arrays,
+                                                uint64_t begin,
+                                                uint64_t end)
+{
+    const bool in_memory = job->arrays == arrays;
+    uint64_t wanted = slc_max_u64(end, slc_min_u64(begin + passes->added_nnz, worker->ahead_end));
+
+    if (has_products(&worker->ahead, arrays, begin, end)) {
+        return &worker->ahead;
     }
-    return slc_max_u64(end, ahead);
+    if (has_products(&worker->piece, arrays, begin, end)) {
+        return &worker->piece;
+    }
+    if (in_memory && begin > job->begin && job->row.nnz > passes->product_nnz) {
+        compute_products(passes, &worker->piece, arrays, begin, end);
+        return &worker->piece;
+    }
+    if (in_memory && begin == job->begin) {
+        wanted = slc_max_u64(wanted, begin + slc_min_u64(job->row.nnz, passes->product_nnz));
+    }
+    compute_products(passes, &worker->ahead, arrays, begin, wanted);
+    return &worker->ahead;
 }
 
 /* Returns the nonzeros begin .. end - 1, at most a piece, with their products. */
@@ -110,17 +130,13 @@ static struct slc_row_piece find_piece(const struct slc_row_passes *passes,
                                        uint64_t begin,
                                        uint64_t end)
 {
-    const uint64_t wanted = products_end(passes, worker, job, arrays, begin, end);
+    const struct row_products *found = find_products(passes, worker, job, arrays, begin, end);
+    const uint64_t at = begin - found->begin;
 
-    if (worker->product_arrays != arrays || begin < worker->product_begin ||
-        end > worker->product_end) {
-        compute_products(passes, worker, arrays, begin, wanted);
-    }
-    const uint64_t at = begin - worker->product_begin;
     return (struct slc_row_piece){.nnz = (uint32_t)(end - begin),
                                   .pitch = passes->width,
-                                  .values = worker->product_values + at,
-                                  .products = worker->products + at * passes->width};
+                                  .values = found->values + at,
+                                  .products = found->products + at * passes->width};
 }
 
 static void compute_segment(struct slc_row_passes *passes,

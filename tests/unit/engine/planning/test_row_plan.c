@@ -40,12 +40,12 @@ static enum slc_status make_plan(struct sorted_run *run,
 }
 
 /* Makes two iterations as planned, and returns the bytes that the second reads. */
-static uint64_t second_iteration(struct sorted_run *run,
-                                 const struct rows_store *made,
-                                 uint64_t *repeated,
-                                 uint64_t *streamed)
+static uint64_t two_iterations(struct sorted_run *run,
+                               const struct rows_store *made,
+                               struct slc_matrix *factors,
+                               uint64_t *repeated,
+                               uint64_t *streamed)
 {
-    struct slc_matrix factors[SLC_MAX_ORDER];
     struct slc_row_passes *passes = NULL;
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_stream_stats before, after;
@@ -72,8 +72,19 @@ static uint64_t second_iteration(struct sorted_run *run,
     }
     slc_stream_stats(run->stream, &after);
     slc_row_passes_close(passes);
-    destroy_rows_factors(made, factors);
     return after.bytes_read - before.bytes_read;
+}
+
+static uint64_t second_iteration(struct sorted_run *run,
+                                 const struct rows_store *made,
+                                 uint64_t *repeated,
+                                 uint64_t *streamed)
+{
+    struct slc_matrix factors[SLC_MAX_ORDER];
+    const uint64_t bytes = two_iterations(run, made, factors, repeated, streamed);
+
+    destroy_rows_factors(made, factors);
+    return bytes;
 }
 
 static uint64_t store_bytes(const struct slc_plan *plan, unsigned order)
@@ -202,6 +213,46 @@ static void gathered(void)
     destroy_rows_store(&made);
 }
 
+/* Modes keep their gathered nonzeros as far as the budget holds them, which does not change bits.
+ */
+static void kept_nonzeros(void)
+{
+    struct slc_plan_request request = rows_request(TRAVERSALS + 1);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_matrix first[SLC_MAX_ORDER], factors[SLC_MAX_ORDER];
+    struct rows_store made;
+    uint64_t repeated, streamed, budget = UINT64_C(1) << 30;
+    int before = 3, seen = 0;
+
+    make_rows_store(&made, &blco_only);
+    while (before > 0) {
+        struct sorted_run run;
+
+        SLC_ASSERT_OK(make_plan(&run, &made, &request, budget, &err), &err);
+        const struct slc_plan_rows *rows = &run.plan.rows;
+        const uint64_t each = slc_row_gather_bytes(3, rows->gather_nnz);
+        const int kept = __builtin_popcount(rows->gather_kept);
+
+        CU_ASSERT_TRUE(kept <= before);
+        CU_ASSERT_EQUAL(rows->gather_bytes, (uint64_t)(kept < 3 ? kept + 1 : 3) * each);
+        budget = run.plan.total_bytes - each / 2;
+        (void)two_iterations(&run, &made, seen == 0 ? first : factors, &repeated, &streamed);
+        for (unsigned n = 0; seen != 0 && n < 3; n++) {
+            CU_ASSERT_EQUAL(
+                memcmp(first[n].buffer.data, factors[n].buffer.data, first[n].buffer.bytes), 0);
+        }
+        if (seen != 0) {
+            destroy_rows_factors(&made, factors);
+        }
+        seen |= 1 << kept;
+        before = kept;
+        close_run(&run);
+    }
+    CU_ASSERT_EQUAL(seen, 1 << 3 | 1 << 1 | 1 << 0);
+    destroy_rows_factors(&made, first);
+    destroy_rows_store(&made);
+}
+
 /* Sorted layouts are read if gathering would decode `blco` many times, even if `blco` fits in the
  * cache. */
 static void few_gather_passes(void)
@@ -317,6 +368,7 @@ SLC_SUITE(row_plan)
         {"only the large row again", only_the_large_row_again},
         {"a ring that holds the large row", larger_ring},
         {"gathered modes", gathered},
+        {"kept nonzeros", kept_nonzeros},
         {"few gather passes", few_gather_passes},
         {"budgets", budgets},
         {"what is refused", refusals},
