@@ -107,7 +107,7 @@ def readmes(_folder):
             path = os.path.join(folder, "README.md")
             named = set(re.findall(r"^\| `(\w+)` \|", text(path), re.M))
             check(named == modules, f"{path} does not name, or names in vain, {sorted(named ^ modules)}")
-            allowed = re.findall(r"`([\w/]+)/`", text(path).split("May include:")[1].split("Begin with")[0])
+            allowed = re.findall(r"`([\w/]+)/`", text(path).split("may `#include`")[1].split("Begin with")[0])
             more = {one for one in included if not any((one + "/").startswith(a.removeprefix("include/") + "/") for a in allowed)}
             check(not more, f"{path} does not list that {folder}/ includes {sorted(more)}")
 
