@@ -1,8 +1,7 @@
 /* Operations of a compute device that receives decoded tiles. cpu/ implements the operations with
  * threads and vector kernels; devices that decode blocks themselves use base/device.h. The engine
- * runs one operation at a time:
- *
- *     mttkrp_begin -> mttkrp_tile (from all workers) -> mttkrp_end
+ * runs one operation at a time: it calls mttkrp_begin once, then mttkrp_tile for each tile, from
+ * all workers, then mttkrp_end once.
  *
  * The engine does not depend on how a device avoids write conflicts. */
 #ifndef SLC_BASE_BACKEND_H
@@ -207,13 +206,10 @@ struct slc_backend_ops {
     bool (*mttkrp_tried)(const struct slc_backend *backend, struct slc_conflict_choice *choice);
 
     /* Replicas: decoded copies of a whole tensor, one per mode, sorted, in device memory. Replicas
-     * serve solvers that compute many MTTKRPs of a tensor that fits into this memory:
-     *
-     *     replica_begin -> replica_tile .. -> replica_end
-     *
-     * The workers together call replica_tile once for every tile, in any order. Then mttkrp_replica
-     * computes MTTKRPs without reading blocks. Replicas stay until replica_drop, the next
-     * replica_begin, or destroy. */
+     * serve solvers that compute many MTTKRPs of a tensor that fits into this memory. After
+     * replica_begin, the workers together call replica_tile once for every tile, in any order.
+     * After replica_end, mttkrp_replica computes MTTKRPs without reading blocks. Replicas stay
+     * until replica_drop, the next replica_begin, or destroy. */
 
     /* Returns the peak memory in bytes that replicas and their MTTKRPs need for ranks up to `rank`;
      * UINT64_MAX if the device does not support replicas. */

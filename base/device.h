@@ -2,9 +2,13 @@
  * Factors, MTTKRP outputs and some blocks stay in device memory. The remaining blocks are
  * transferred once per pass, and so are small matrices of the solver.
  *
- *     open -> host_register .. -> factor_write .. ->
- *         { job.begin -> { block | resident | flush } .. -> job.end -> update .. } ..
- *     -> factor_read .. -> close
+ * The calls are, in this order:
+ *
+ *  1. memory.open, host_register for each registered memory, factor_write for each factor.
+ *  2. For every MTTKRP: job.begin; then job.block, job.resident and job.flush, any number of times
+ *     and in any order; then job.end; then the operations on the output and the factors, such as
+ *     output_read, or update and scale.
+ *  3. factor_read for each factor that is needed, and memory.close.
  *
  * Only one thread at a time uses a device, but not always the same thread. Work is asynchronous:
  * `block` returns when the block has been enqueued. The host memory of the block may be reused once
@@ -13,7 +17,9 @@
  * Instead of MTTKRPs a device may compute products: it multiplies the fibers of tiles by matrices
  * in device memory and returns one row of sums per fiber:
  *
- *     product.open -> { product.tile -> product.more .. } .. -> close
+ *  1. product.open.
+ *  2. For every tile: product.tile, and product.more as long as the tile has more fibers.
+ *  3. memory.close.
  *
  * During products several threads may use the device at the same time, each with its own lane. */
 #ifndef SLC_BASE_DEVICE_H

@@ -48,13 +48,14 @@ struct slc_export_run_report {
 /* Exports a model. Writes the weights last: if the weights exist, all files next to them belong to
  * the same model. After an error all new files are removed. If the export was replacing an earlier
  * model, the weights of the earlier model stay removed. Errors: SLC_ERR_IO if an output exists and
- * options->overwrite is not set; SLC_ERR_BUDGET; those of reading the run and of writing. */
+ * options->overwrite is false, or if an output is a folder or a device; SLC_ERR_BUDGET; those of
+ * reading the run and of writing. */
 enum slc_status slc_export_run(const struct slc_export_run_options *options,
                                struct slc_export_run_report *report,
                                struct slc_error *err) SLC_NODISCARD;
 
-/* Checks whether a file can be written at `path`. Errors: SLC_ERR_IO if the file exists and must
- * not be replaced, or is not a regular file. */
+/* Checks whether a file can be written at `path`. Errors: SLC_ERR_IO if a file exists there and
+ * `overwrite` is false, or if there is a folder or a device. */
 enum slc_status slc_check_replaceable(const struct slc_files *files,
                                       const char *path,
                                       bool overwrite,

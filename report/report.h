@@ -36,9 +36,9 @@ struct slc_report_options {
 /* Writes the page under a temporary name and renames it; stores its size in *ret_bytes. Errors:
  * SLC_ERR_USAGE for numbers out of range and an output within a store; SLC_ERR_INPUT if the folder
  * has no run, checkpoint, factors or sweep, or if the record belongs to another model;
- * SLC_ERR_FORMAT for damaged checkpoints and sweeps; SLC_ERR_IO if the output exists or is not a
- * file; SLC_ERR_BUDGET; those of reading, of writing and of slc_run_names_open. After an error an
- * existing page is unchanged. */
+ * SLC_ERR_FORMAT for damaged checkpoints and sweeps; SLC_ERR_IO if the output exists and
+ * `overwrite` is false, or if it is a folder or a device; SLC_ERR_BUDGET; those of reading, of
+ * writing and of slc_run_names_open. After an error an existing page is unchanged. */
 enum slc_status slc_report(const struct slc_report_options *options,
                            uint64_t *ret_bytes,
                            struct slc_error *err) SLC_NODISCARD;

@@ -27,10 +27,11 @@ struct slc_sweep_run {
     unsigned iterations;
     char reason[SLC_SWEEP_REASON_BYTES]; /* why the run stopped: "tol" or "iterations" */
     double seconds;
-    double heldout_rmse, heldout_deviance; /* of the held-out nonzeros (base/loss.h) */
-    double match;                          /* factor match score with the best run of its rank */
-    double condition;                      /* largest condition number of its factors */
-    bool kept; /* true if the factors are still in the folder of the run */
+    /* errors of the model on the held-out nonzeros (base/loss.h) */
+    double heldout_rmse, heldout_deviance;
+    double match;     /* factor match score with the best run of its rank */
+    double condition; /* largest condition number of its factors */
+    bool kept;        /* true if the factors are still in the folder of the run */
 };
 
 /* Results of the comparison of the runs of a rank. */

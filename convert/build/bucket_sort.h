@@ -31,7 +31,9 @@ struct slc_bucket {
     uint64_t area_bytes; /* as slc_bucket_area_bytes returns */
     bool lower_shared;   /* the previous bucket may end with the first coordinate of this bucket */
     bool upper_shared;   /* the next bucket may begin with the last coordinate of this bucket */
-    uint32_t completes;  /* pushed buckets that are complete with this bucket; 0: unknown */
+    /* number of the builder's first buckets whose nonzeros are all written once this bucket is
+     * written; 0: unknown */
+    uint32_t completes;
     /* Every key is in first .. last. Keys are sorted as 64-bit differences from `first`, unless the
      * bounds differ by 2^64 or more. */
     slc_u128 first, last;

@@ -109,7 +109,7 @@ static enum slc_status recount_bucket(struct slc_builder *builder,
             return slc_fail(err, SLC_ERR_DAMAGED,
                             "a chunk of the spill file has an invalid key frame");
         }
-        /* End a cycle, which links that another run wrote may form. */
+        /* Links that another run wrote may form a cycle. This limit ends the loop in that case. */
         if (chunk.count > left) {
             return slc_fail(
                 err, SLC_ERR_DAMAGED,

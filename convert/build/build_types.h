@@ -20,9 +20,10 @@
 /* Numbering of the indices of a mode in the store. */
 enum slc_relabel { SLC_RELABEL_NONE, SLC_RELABEL_FREQUENCY };
 
-/* Selects the mode whose fibers the order of nonzeros keeps together, if any (base/key.h). */
+/* States which mode's fibers the order of nonzeros keeps together (base/key.h). */
 enum slc_fibers {
-    SLC_FIBERS_AUTO, /* a mode, or none, chosen from the nonzeros (convert/build/sort/fibers.h) */
+    /* the builder chooses a mode, or none, from the nonzeros (convert/build/sort/fibers.h) */
+    SLC_FIBERS_AUTO,
     SLC_FIBERS_NONE,
     SLC_FIBERS_GIVEN
 };

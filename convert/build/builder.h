@@ -5,7 +5,9 @@
  * order, encodes tiles in parallel and writes OUT.slc. The store depends only on the nonzeros and
  * their input order, not on threads, memory or the sizes of pushed chunks.
  *
- *     create -> sample -> push (any thread, any order) -> finish | abandon
+ * The calls are: slc_builder_create; slc_builder_sample, which may be omitted; slc_builder_push, by
+ * any threads and in any order; at the end slc_builder_finish, or slc_builder_end or
+ * slc_builder_abandon after an error.
  *
  * Coordinates are pushed as written in the input, 0- or 1-based, because the index base may be
  * unknown until all input is read. The mode whose fibers are kept together is also unknown until
@@ -25,9 +27,8 @@
 struct slc_builder;
 
 /* Creates OUT.slc.part and allocates all memory. Ownership: release with slc_builder_finish,
- * slc_builder_end or slc_builder_abandon. Errors: SLC_ERR_BUDGET naming the smallest budget;
- * SLC_ERR_IO (if the output exists, the message names the option that overwrites it);
- * SLC_ERR_MEMORY. */
+ * slc_builder_end or slc_builder_abandon. Errors: SLC_ERR_BUDGET naming the smallest sufficient
+ * budget; those of slc_build_folder_create; SLC_ERR_MEMORY. */
 enum slc_status slc_builder_create(const struct slc_builder_options *options,
                                    unsigned order,
                                    struct slc_builder **builder,

@@ -116,7 +116,8 @@ static void save_workers(struct slc_state *state, struct slc_builder *builder)
         }
         entries += worker->entries;
         if (w > 0 && builder->options.fibers == SLC_FIBERS_AUTO) {
-            /* The first worker's counts may be joined again later: joining sets is idempotent. */
+            /* A later commit joins the same counts to those of the first worker again. This has no
+             * effect, because the counts are sets. */
             slc_fiber_counts_join(&builder->workers[0].fibers, &worker->fibers);
         }
     }

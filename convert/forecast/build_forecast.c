@@ -35,7 +35,9 @@ enum { ROW_BYTES = 34, WIDE_ROW_BYTES = 50, SEQUENCE_BYTES = 5 };
 #define ENCODERS_FILLED 0.35
 
 enum {
-    /* Number of pieces into which a sample without stretches is divided (csv_sample.c). */
+    /* A sample that is a single stretch, or whose rows were drawn independently
+     * (slc_builder_sample), is divided into this number of parts; csv_sample.c explains why a
+     * sample must have parts. */
     PARTS = 64
 };
 

@@ -21,7 +21,8 @@ struct slc_build_job {
     uint64_t entries;  /* number of entries of the input */
     /* Estimated number of distinct coordinates in the input; NULL: estimated from the sample. */
     const struct slc_species_estimate *cells;
-    /* Fraction of the buckets for which each thread except the first has rows; 0: all buckets. */
+    /* Expected fraction of the buckets into which the rows of a thread fall, for every thread
+     * except the first; 0 is treated like 1. */
     double bucket_share;
     bool unsampled; /* the builder gets no sample, so all entries go to one bucket */
 };

@@ -35,7 +35,7 @@ struct slc_generate_options {
     /* standard deviation of the noise, relative to the root mean square of the model's values */
     double noise;
     uint64_t seed;
-    enum slc_codec codec; /* this member to block_bytes are used for stores only */
+    enum slc_codec codec; /* the members from `codec` to `block_bytes` apply only to stores */
     enum slc_relabel relabel;
     enum slc_fibers fibers;
     struct slc_fiber_run run;
@@ -60,7 +60,7 @@ struct slc_generate_report {
     /* True if a reader of the text cannot find the mode sizes: the last slices of a mode are
      * empty. */
     bool dims_lost;
-    struct slc_builder_report build; /* for store output */
+    struct slc_builder_report build; /* report of the builder, if the output is a store */
 };
 
 /* Estimated cost of slc_generate, measured on the first entries. */
@@ -69,10 +69,11 @@ struct slc_generate_forecast {
     unsigned workers;
     uint64_t fixed_bytes;               /* memory of process, factors and columns of entries */
     uint64_t text_memory_bytes;         /* memory of buffers, for text output */
-    uint64_t push_bytes, sort_bytes;    /* memory of the builder, for store output */
+    uint64_t push_bytes, sort_bytes;    /* memory of the builder, if the output is a store */
     uint64_t spill_bytes, output_bytes; /* bytes on disk */
     double draw_seconds; /* wall-clock time to make the entries and to format text output */
-    double scatter_seconds, sort_seconds, encode_seconds; /* for store output */
+    /* wall-clock times of the phases of the builder, if the output is a store */
+    double scatter_seconds, sort_seconds, encode_seconds;
 };
 /* Estimates the cost of slc_generate. Errors: those that slc_generate reports before it writes. */
 enum slc_status slc_generate_forecast(const struct slc_generate_options *options,

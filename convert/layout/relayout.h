@@ -60,8 +60,8 @@ enum slc_status slc_relayout_plan(const struct slc_relayout *layouts,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /* Removes the layout from the manifest and deletes its file, or deletes the files that an
- * interrupted build of the layout left. Errors: SLC_ERR_USAGE if there is neither such a layout nor
- * such files; those of file operations. */
+ * interrupted build of the layout left. Errors: SLC_ERR_USAGE if the store has neither the layout
+ * nor files that an interrupted build left; those of file operations. */
 enum slc_status slc_relayout_drop(struct slc_relayout *layouts,
                                   enum slc_layout_kind kind,
                                   unsigned mode,

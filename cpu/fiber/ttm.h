@@ -4,7 +4,9 @@
  * nonempty fiber, its coordinates in the modes other than n and a dense row of R sums. The result
  * may exceed memory, so it is delivered in parts: a call processes a chunk of a tile and appends
  * its fibers to an output of fixed capacity, which the caller empties between calls.
- *   create -> (next until a tile ends, removing fibers whenever a chunk might not fit)
+ * After slc_ttm_output_create, the caller calls slc_ttm_next for each tile until the tile ends.
+ * Whenever slc_ttm_has_capacity returns false, it first takes the fibers and removes them
+ * (slc_ttm_keep_last).
  * Consecutive nonzeros of one fiber form a run. If the order of the tile's nonzeros keeps whole
  * fibers together, every fiber is delivered once. Otherwise a fiber is delivered once per run, and
  * the caller adds up the fibers with equal coordinates. A run that continues in the next chunk, or

@@ -7,9 +7,9 @@
  * under the constraints of struct slc_row_terms. V + rho I is factorized once per mode, with rho
  * the mean of the diagonal of V. Each row ends separately, when its own steps are small. The dual
  * variables are not kept between updates. They start with the gradient at the current row, because
- * at a solution the dual variables equal the gradient. If the new row has a larger objective than
- * the current row, moved within the constraints, the latter is kept. So the objective never
- * increases. */
+ * at a solution the dual variables equal the gradient. Let the start row be the current row, moved
+ * to the nearest row within the constraints. If the solved row has a larger objective than the
+ * start row, the result is the start row. So the objective never increases. */
 #ifndef SLC_CPU_ROW_ADMM_H
 #define SLC_CPU_ROW_ADMM_H
 

@@ -1,8 +1,8 @@
 /* Completion by least squares for rows with few nonzeros. If every column that is not fixed has a
  * ridge, the solution of the R x R normal equations is x = D^-1 P^T y with (P D^-1 P^T + I) y = v,
  * where the rows of P are the products of the n nonzeros, and D is the diagonal matrix of the
- * ridges. This n x n system is cheaper if n is at most half of R, and most rows of many tensors are
- * so short. */
+ * ridges. This n x n system is cheaper if n is at most half of R. In many tensors, this is true of
+ * most rows. */
 #include "cpu/row/row_state.h"
 
 #include <string.h>

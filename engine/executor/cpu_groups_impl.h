@@ -44,7 +44,7 @@ struct slc_cpu_groups {
     struct slc_buffer split;   /* sums of one row that is split between partitions */
     uint64_t unit_bytes;
 
-    /* The current phase. */
+    /* Arguments of the current phase. */
     unsigned mode;
     const struct slc_solver *solver; /* NULL: outputs are exchanged, nothing is solved */
 };

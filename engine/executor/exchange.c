@@ -39,14 +39,17 @@ struct cursor {
  * counters. */
 struct link {
     unsigned char *buffer[BUFFERS];
-    uint64_t filled, emptied; /* numbers of chunks */
+    /* Numbers of chunks of the current exchange that have been written to a buffer, and that have
+     * been taken from it. */
+    uint64_t filled, emptied;
 };
 
 struct member {
     struct cursor sending, receiving;
-    uint64_t to_send, to_receive; /* numbers of chunks */
-    uint64_t own;                 /* number of chunks in the device's own piece */
-    pthread_cond_t changed;       /* signalled when a link to or from this device changes */
+    /* Numbers of chunks that the device sends and receives in the whole exchange. */
+    uint64_t to_send, to_receive;
+    uint64_t own;           /* number of chunks in the device's own piece */
+    pthread_cond_t changed; /* signalled when a link to or from this device changes */
 };
 
 struct slc_exchange {

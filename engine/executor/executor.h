@@ -2,9 +2,17 @@
  * groups of CPU workers, one GPU, one GPU together with the CPU, and several GPUs. The plan selects
  * the executor that slc_executor_create returns; all executors have the same interface.
  *
- *     create -> load
- *     -> { mttkrp -> update_rows | read_output | read_output -> write_factor
- *          -> scale -> read_factor } .. -> destroy
+ * The calls are, in this order:
+ *
+ *  1. slc_executor_create, then `load`.
+ *  2. For every mode of every iteration: `mttkrp`, then one of these:
+ *      - `update_rows`, which updates the factor in the memory of the executor;
+ *      - `read_output`, if the caller only needs the MTTKRP, or if the factors of the executor are
+ *        the factors in host memory, and the caller updates them there;
+ *      - `read_output`, and `write_factor` after the caller has updated the factor in host memory.
+ *     After an update, `scale` multiplies the columns of the factor, if that is needed.
+ *  3. `read_factor` for each factor, whenever the caller needs factors in host memory.
+ *  4. slc_executor_destroy.
  *
  * The caller owns the factors and the output in host memory. Executors with memory of their own
  * hold copies of the factors: `load` fills them, `read_factor` copies one factor back to host

@@ -43,8 +43,8 @@ bool slc_split_parse(const char *name, enum slc_split *split);
 
 enum slc_operation { SLC_OP_MTTKRP, SLC_OP_CPD, SLC_OP_TTM };
 
-/* Determines whether a decomposition holds one copy of the tensor per mode (replica_begin of
- * base/backend.h) in addition to the cached blocks. The budget must hold the copies and all blocks.
+/* When a decomposition makes one copy of the tensor per mode (replica_begin of base/backend.h),
+ * which it holds in addition to the cached blocks. The budget must hold the copies and all blocks.
  * An MTTKRP from a copy adds nonzeros in a different order than an MTTKRP from the stream. A
  * deterministic run therefore holds no copies, because its bits must not depend on the budget. */
 enum slc_copies {
@@ -55,11 +55,12 @@ enum slc_copies {
 const char *slc_copies_name(enum slc_copies copies); /* "auto", "never", "always" */
 bool slc_copies_parse(const char *name, enum slc_copies *copies);
 
-/* Determines whether a pass of a decomposition may update two modes. Such a pass solves a range of
- * rows (engine/stream/row_ranges.h) as soon as it has multiplied all nonzeros of these rows. It
- * then multiplies the same nonzeros again, for the mode that is updated next. */
+/* Whether a pass of a decomposition updates one mode (plain), or two modes if possible (fused). A
+ * fused pass solves a range of rows (engine/stream/row_ranges.h) as soon as it has multiplied all
+ * nonzeros of these rows. It then multiplies the same nonzeros again, for the mode that is updated
+ * next. */
 enum slc_passes {
-    SLC_PASSES_AUTO, /* fused if an iteration then reads fewer bytes */
+    SLC_PASSES_AUTO, /* passes are fused if an iteration then reads fewer bytes */
     SLC_PASSES_PLAIN,
     SLC_PASSES_FUSED /* an error if no two modes can be updated in a pass */
 };

@@ -37,8 +37,8 @@ struct slc_contract_options {
     const struct slc_tile_products *products;
     enum slc_codec codec;
     enum slc_relabel relabel;
-    /* Selects the fibers that the order of the result keeps together. With SLC_FIBERS_AUTO, sums
-     * that arrive in the order of the result keep this order; otherwise the builder chooses an
+    /* States which fibers the order of the result's nonzeros keeps together. With SLC_FIBERS_AUTO,
+     * sums that arrive in the order of the result keep this order; otherwise the builder chooses an
      * order from the nonzeros. */
     enum slc_fibers fibers;
     struct slc_fiber_run run;
@@ -89,10 +89,10 @@ struct slc_contract_report {
 };
 
 /* Contracts the store. Errors: SLC_ERR_USAGE if a mode is repeated or does not exist, if the result
- * is a number and there is an output path, or if the result is a store and there is none.
- * SLC_ERR_INPUT, with file and position, if a vector has the wrong length, NaN or infinity, or if a
- * sum is beyond the range of f64. SLC_ERR_BUDGET, with the smallest sufficient budget. Errors of
- * reading the store and of the builder. After an error nothing is left on disk. */
+ * is a number although there is an output path, or if the result is a store and there is no output
+ * path. SLC_ERR_INPUT, with file and position, if a vector has the wrong length, NaN or infinity,
+ * or if a sum is beyond the range of f64. SLC_ERR_BUDGET, with the smallest sufficient budget.
+ * Errors of reading the store and of the builder. After an error nothing is left on disk. */
 enum slc_status slc_contract(const struct slc_contract_options *options,
                              struct slc_contract_report *report,
                              struct slc_error *err) SLC_NODISCARD;

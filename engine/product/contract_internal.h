@@ -29,7 +29,7 @@ struct slc_contract_run {
     struct slc_contraction job;
     struct slc_matrix vectors[SLC_MAX_ORDER];
     struct slc_labels labels[SLC_MAX_ORDER]; /* label -> index, for kept relabelled modes */
-    /* Selects the fibers that the order of the result keeps together, if the sums are sorted. */
+    /* States which fibers the order of the result's nonzeros keeps together, if sums are sorted. */
     enum slc_fibers fibers;
     struct slc_fiber_run run;
     const struct slc_tile_products *products; /* NULL: workers multiply every tile */

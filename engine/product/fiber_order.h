@@ -50,7 +50,8 @@ enum slc_status slc_fiber_order_check(const struct slc_store *store,
                                       unsigned mode,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Removes a temporary store at `path`, finished or not. Errors: SLC_ERR_IO if files are left. */
+/* Removes a temporary store at `path`, finished or not. Errors: SLC_ERR_IO if a file could not be
+ * removed. */
 enum slc_status slc_fiber_order_remove(const struct slc_files *files,
                                        const char *path,
                                        struct slc_error *err) SLC_NODISCARD;

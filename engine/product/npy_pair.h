@@ -8,7 +8,9 @@
  * The number of fibers need not be known before slc_npy_pair_finish. slc_npy_pair_publish replaces
  * an earlier result; until then the earlier result remains.
  *
- *     create -> write, by any threads -> finish -> publish -> destroy */
+ * The calls are, in this order: slc_npy_pair_create; slc_npy_pair_write_coords and
+ * slc_npy_pair_write_rows, by any threads; slc_npy_pair_finish; slc_npy_pair_publish;
+ * slc_npy_pair_destroy. */
 #ifndef SLC_ENGINE_NPY_PAIR_H
 #define SLC_ENGINE_NPY_PAIR_H
 

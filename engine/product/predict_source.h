@@ -24,8 +24,9 @@ uint64_t slc_store_source_bytes(const struct slc_store *store);
 struct slc_predict_table {
     struct slc_csv_spec spec;
     struct slc_csv_old old; /* the store whose names determine the indices of strings */
-    bool scaled;            /* values are not compared: the model is of transformed values */
-    uint64_t memory_bytes;  /* memory for dictionaries and for reading */
+    /* true: the values of the table are not compared, because the model is of transformed values */
+    bool scaled;
+    uint64_t memory_bytes; /* memory for dictionaries and for reading */
 };
 
 /* Coordinates that are not text with indices: the nonzeros of a store, or a table with the columns
@@ -41,8 +42,10 @@ struct slc_predict_coords {
 
 struct slc_predict_coords_options {
     const char *store; /* the store of the model; NULL: the store that run.json records */
-    /* Names of columns and of the value column that replace the recorded ones. NULL: the recorded
-     * ones; "" as `value`: the table has no values. If one is not NULL, the input is a table. */
+    /* If the columns of the table have other names than the store of the model records: the names
+     * in the table, with the same rules as in the store, and the name of the value column. NULL:
+     * the names that the store records; "" as `value`: the table has no values. If one of them is
+     * not NULL, the input is read as a table. */
     const char *columns, *value;
     /* words, separated by commas, that are read as empty fields of a table; NULL: the recorded
      * words */

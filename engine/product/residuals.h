@@ -78,7 +78,7 @@ enum slc_status slc_residuals_find(const struct slc_residuals_options *options,
                                    struct slc_residuals *residuals,
                                    struct slc_error *err) SLC_NODISCARD;
 /* Returns the smallest memory in bytes that slc_residuals_find allocates, for checks before the
- * factors are read. Of the options, the memory and the model are not used. */
+ * factors are read. options->model and the memory in the options are ignored. */
 uint64_t slc_residuals_least_bytes(const struct slc_residuals_options *options);
 void slc_residuals_destroy(struct slc_residuals *residuals);
 

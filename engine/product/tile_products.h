@@ -20,9 +20,12 @@ struct slc_products_plan {
 };
 
 /* A device that multiplies tiles, fiber by fiber, in one or more modes, in addition to or instead
- * of CPU workers (--device, --split):
+ * of CPU workers (--device, --split). The calls are, in this order:
  *
- *     plan -> open -> { take -> more .. -> leave } by all workers .. -> close */
+ *  1. `plan`, then `open`.
+ *  2. Every worker, for each of its tiles: `take`, then `more` as long as there are more fibers,
+ *     then `leave`.
+ *  3. `close`. */
 struct slc_tile_products {
     void *self;
     /* Plans products of a layout in `modes` (bit n: mode n) with matrices of `columns` columns.

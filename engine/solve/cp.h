@@ -91,9 +91,10 @@ enum {
 struct slc_cp_iteration {
     unsigned iteration; /* number of the iteration, from 1 */
     double fit;
-    double objective;           /* see struct slc_cp_result */
-    const char *objective_name; /* such as "log-likelihood"; NULL: no objective */
-    double delta;               /* change of the fit; equal to the fit in the first iteration */
+    double objective; /* see struct slc_cp_result */
+    /* name of the objective, such as "log-likelihood"; NULL: no objective */
+    const char *objective_name;
+    double delta; /* change of the fit; equal to the fit in the first iteration */
     double seconds;
     double mode_seconds[SLC_MAX_ORDER]; /* a pass for two modes counts for the first mode */
     uint64_t bytes_read;
@@ -144,7 +145,7 @@ struct slc_cp_checkpointed {
 struct slc_cp_options {
     const struct slc_files *files; /* used to read init_folder; NULL: the operating system */
     uint32_t rank;
-    unsigned iterations; /* maximum number; 0: compute only the starting factors */
+    unsigned iterations; /* maximum number of iterations; 0: compute only the starting factors */
     /* Stop after SLC_CP_SMALL_CHANGES consecutive iterations with |change of fit| < tolerance *
      * min(|fit|, 1 - fit), or with changes within the rounding error of the fit; 0: never. */
     double tolerance;
@@ -232,8 +233,8 @@ struct slc_cp_diagnosis {
     /* condition number of the components as vectors of all cells of the tensor: that of the
      * Khatri-Rao product of all factors */
     double joint_condition;
-    /* true if the fit may still rise: the last change was a rise; it was not small, or the last two
-     * changes grew */
+    /* true if the fit may still rise: it rose in the last iteration, and the rise was not small, or
+     * each of the last two changes of the fit was larger than the change before it */
     bool rising;
 };
 

@@ -2,11 +2,15 @@
  * slots and lets threads wait; it makes no I/O, so that it can be tested alone under
  * ThreadSanitizer.
  *
- * A slot is in one of these states; assertions check each transition:
- *     FREE -> READING (reader thread) -> READY (reader) -> COMPUTING (a worker) -> FREE (the worker
- *     that finishes its last tile).
- * If a device processes whole blocks, a worker that has checked a block passes it to the device:
- * COMPUTING -> COPYING, then FREE when the device has its copy.
+ * A slot goes through these states; assertions check each transition:
+ *
+ *  - FREE: the slot has no block.
+ *  - READING: the reader thread has claimed the slot and reads a block into it.
+ *  - READY: the block has arrived, and no worker has taken it.
+ *  - COMPUTING: workers multiply the tiles of the block. The worker that finishes the last tile
+ *    makes the slot FREE.
+ *  - COPYING: only if a device processes whole blocks. A worker has checked the block and passed it
+ *    to the device. The slot becomes FREE when the device has its copy.
  *
  * In-order delivery cannot deadlock: slots are claimed in the order of delivery, so the next block
  * always gets a slot before any later block, and its read never waits until a later block has been

@@ -204,8 +204,8 @@ gather_tile(void *context, unsigned number, struct slc_tile_view *tile, struct s
         find_batches(gather, position, in_block == 0, worker->nnz);
     }
     assign_places(passes, worker);
-    /* In turn, too: if rows have more nonzeros than were counted, which is detected after the
-     * pass, two tiles have the same places. */
+    /* Copied before the turn ends, because two tiles can have the same places: if rows have more
+     * nonzeros than were counted. This error is detected after the pass. */
     copy_nonzeros(passes, worker);
     slc_turns_done(&passes->turns);
     return SLC_OK;

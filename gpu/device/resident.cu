@@ -260,7 +260,8 @@ await_arrivals(const struct slc_gpu *gpu, uint32_t first, uint32_t end, struct s
     return SLC_OK;
 }
 
-/* Launches the kernel of a batch between two events, after waiting for the job to begin. */
+/* Enqueues the kernel of a batch, between two events, on the stream of resident blocks. The stream
+ * first waits until the job has begun: until its output is zeroed and its factors are written. */
 static enum slc_status compute_batch(struct slc_gpu *gpu,
                                      const struct slc_gpu_batch *batch,
                                      const struct slc_gpu_span *span,

@@ -280,7 +280,7 @@ launch_slot(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_error *er
     batch.tile_count = slot->tile_count;
     batch.chunk_count = cut_chunks(gpu, slot);
     SLC_TRY(copy_table(gpu, slot, err));
-    /* Wait until the output is zeroed and the factors are written. */
+    /* The slot's stream waits until the output is zeroed and the factors are written. */
     SLC_PLANT(batch_before_begun,
               SLC_GPU_TRY(cudaStreamWaitEvent(slot->stream, gpu->begun, 0), err));
     SLC_GPU_TRY(cudaEventRecord(slot->computing.begin, slot->stream), err);

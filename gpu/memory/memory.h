@@ -64,8 +64,8 @@ struct slc_gpu_memory {
     uint8_t *resident;
     struct slc_gpu_tile *resident_tiles;
     uint32_t *resident_chunk_begin; /* slc_gpu_resident_table elements */
-    /* The next three are used with several devices. `arrival` is also used with one device if sums
-     * that the host computed are added to the sums of the device. */
+    /* `units`, `unit_columns` and `arrival` are used with several devices. `arrival` is also used
+     * with one device if sums that the host computed are added to the sums of the device. */
     struct slc_row_span *units;
     double *unit_columns;
     uint8_t *arrival;

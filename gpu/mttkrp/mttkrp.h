@@ -14,9 +14,10 @@ struct slc_gpu_machine {
 
 /* The job of a kernel. If exact.words is NULL, sums are ordinary f64 sums in `output`, added in any
  * order. Otherwise sums are exact, and their bits depend only on the layout, the rank and the
- * precision. The order of calls for exact sums is:
- *     slc_exact_sum_largest per factor, slc_exact_sum_begin -> batches, on any streams after it ->
- *     slc_exact_sum_finish to the output.
+ * precision. The calls for exact sums are, in this order:
+ *  1. slc_exact_sum_largest for each factor, then slc_exact_sum_begin.
+ *  2. slc_gpu_mttkrp_batch for each batch, on any streams that wait for step 1.
+ *  3. slc_exact_sum_finish, which stores the sums in the output.
  * The squares of the values that are added to exact sums are summed in the fault record
  * (records.h). */
 struct slc_gpu_mttkrp {

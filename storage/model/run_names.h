@@ -10,13 +10,14 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* State of the store of a run. */
+/* Whether the store whose names are shown is the store from which the run was made. */
 enum slc_run_store {
-    SLC_RUN_STORE_UNTOLD, /* the caller named a store, or there is no run.json */
+    SLC_RUN_STORE_UNTOLD, /* not known: the caller named a store, or the run has no run.json */
     SLC_RUN_STORE_SAME,
     /* The store has other nonzeros: it was appended to, or converted again. */
     SLC_RUN_STORE_CHANGED,
-    SLC_RUN_STORE_ABSENT /* missing, or replaced by another tensor */
+    /* the recorded store is missing, or its modes are smaller than in the run */
+    SLC_RUN_STORE_ABSENT
 };
 
 struct slc_run_names {
@@ -28,8 +29,8 @@ struct slc_run_names {
 
 /* Finds the store recorded in run.json. A relative path is looked up in the folder where the run
  * was made, then in the current folder. Ownership: release *ret_path with slc_free. Errors:
- * SLC_ERR_INPUT if there is no record, or no store; those of slc_manifest_read for the first place
- * that exists, or for the last place. */
+ * SLC_ERR_INPUT if there is no run.json or it states no store; otherwise the error of
+ * slc_manifest_read for the first of these folders or, if nothing exists there, for the second. */
 enum slc_status slc_run_store_find(const struct slc_files *files,
                                    const struct slc_run_folder *run,
                                    char **ret_path,

@@ -120,18 +120,20 @@ forecast_report(const struct forecast *forecast, bool json, struct slc_error *er
 
 /* A product with vectors or a matrix, for the time forecast of its dry run. */
 struct forecast_product {
-    const struct slc_reader *reader; /* reader of the layout; NULL: the layout of `store` given
-                                      * below */
+    /* reader of the layout; NULL: the reader of the layout of `store` that `layout` and `mode`
+     * name */
+    const struct slc_reader *reader;
     const char *store;
     enum slc_layout_kind layout;
     unsigned mode;      /* mode of the layout; not used for blco */
     const char *output; /* NULL: the result is a number */
     uint64_t memory_bytes;
-    bool brief; /* meaning: see struct forecast */
+    bool brief; /* as in struct forecast */
     unsigned threads;
-    uint64_t written_bytes; /* upper bound; 0: unknown, and the disk space is not checked */
-    double decodings;       /* cost of all steps of a nonzero on one thread, as a multiple of the
-                             * cost of decoding it */
+    /* upper bound of the bytes written; 0: unknown, and the disk space is not checked */
+    uint64_t written_bytes;
+    double decodings; /* cost of all steps of a nonzero on one thread, as a multiple of the
+                       * cost of decoding it */
 };
 
 /* Makes the forecast at the start of a run: sets command, output, written bytes and time. Adds no

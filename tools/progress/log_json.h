@@ -19,7 +19,7 @@ struct log_json;
 
 /* Opens the log. `path` NULL returns a NULL log, which all functions below accept. Existing content
  * is kept for resumed runs until log_json_truncate removes it. Errors: SLC_ERR_IO; SLC_ERR_USAGE if
- * the file contains something else. */
+ * an existing file is not a log of sluice, or if `path` is "-". */
 enum slc_status
 log_json_open(const char *path, struct log_json **log, struct slc_error *err) SLC_NODISCARD;
 void log_json_truncate(struct log_json *log);
@@ -33,17 +33,19 @@ void log_json_phase(struct log_json *log, const char *phase, double seconds);
 
 /* Content of a progress event. */
 struct log_progress {
-    double seconds;      /* since the start */
+    double seconds;      /* seconds since the start of the operation */
     double left;         /* remaining seconds; below 0: unknown */
-    unsigned iterations; /* maximum; 0: no iterations */
-    unsigned iteration;  /* current iteration, from 1 */
+    unsigned iterations; /* maximum number of iterations; 0: an operation without iterations */
+    unsigned iteration;  /* number of the current iteration, from 1 */
     /* number of completed iterations; `fit` is the fit of the last completed iteration */
     unsigned completed;
     double fit;
-    unsigned mode;                           /* from 0 */
-    const char *phase;                       /* phase of an operation without modes; otherwise "" */
-    uint64_t done, total;                    /* blocks, or units of the phase; total 0: unknown */
-    double bytes_per_second, nnz_per_second; /* of the current pass; 0: unknown */
+    unsigned mode;     /* from 0 */
+    const char *phase; /* phase of an operation without modes; otherwise "" */
+    /* blocks of the pass, or units of the phase, that are done, and their total; total 0:
+     * unknown */
+    uint64_t done, total;
+    double bytes_per_second, nnz_per_second; /* rates in the current pass; 0: unknown */
 };
 void log_json_progress(struct log_json *log, const struct log_progress *progress);
 

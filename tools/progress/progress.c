@@ -37,7 +37,7 @@ static struct {
     uint64_t shown_ns;  /* last update of the live line */
     uint64_t logged_ns; /* last progress event of the log */
     struct log_json *log;
-    double fit;         /* of the last completed iteration */
+    double fit;         /* fit of the last completed iteration */
     unsigned completed; /* number of completed iterations */
     unsigned iteration, mode;
     double passes_done;

@@ -20,11 +20,11 @@ void progress_stop(void);
 /* Size of a pass, for rates and the remaining time. */
 struct progress_shape {
     unsigned order;
-    unsigned iterations;   /* maximum; 0: one operation without iterations */
-    double passes;         /* per iteration, on average */
-    uint64_t nnz;          /* per pass */
-    uint64_t bytes;        /* per pass, encoded */
-    const char *operation; /* such as "MTTKRP", for operations without iterations */
+    unsigned iterations;   /* maximum number of iterations; 0: one operation without iterations */
+    double passes;         /* average number of passes per iteration */
+    uint64_t nnz;          /* nonzeros that a pass processes */
+    uint64_t bytes;        /* encoded bytes that a pass processes */
+    const char *operation; /* name, such as "MTTKRP", of an operation without iterations */
 };
 void progress_shape(const struct progress_shape *shape);
 

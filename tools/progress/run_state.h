@@ -26,7 +26,7 @@ struct run_state {
     int64_t pid; /* positive, or 0: unknown */
     char phase[32];
     uint64_t iterations, iteration, completed, mode, done, total;
-    double fit, delta, iteration_seconds; /* of the last completed iteration */
+    double fit, delta, iteration_seconds; /* values of the last completed iteration */
     double seconds;                       /* from the start to the last event */
     double seconds_left;                  /* below 0: unknown */
     double bytes_per_second, nnz_per_second;

@@ -48,8 +48,8 @@ enum slc_status slc_build_folder_restore(const struct slc_files *files,
  * with only files that a run writes, that folder is locked. With `resume`, it is then kept and
  * `found` is set; otherwise it is removed, and this is logged. A store that is to be replaced is
  * locked, too. Ownership: release with slc_build_folder_end. Errors: SLC_ERR_IO if OUT.slc exists
- * (and `overwrite` is false or it is not a store), is a symbolic link, is inside a store, or is
- * being written or extended by another run; errors of file operations. */
+ * and `overwrite` is false; if it exists and is not a store; if it is a symbolic link; if it is
+ * inside a store; or if another run is writing or extending it; errors of file operations. */
 enum slc_status slc_build_folder_create(struct slc_build_folder *folder,
                                         const struct slc_files *files,
                                         const char *output,

@@ -1,24 +1,30 @@
-/* Predicts the fiber run from a sample.
+/* Predicts the fiber run from a sample of rows: estimates, for each mode, the average number of
+ * nonzeros per piece (fibers.h) in the whole input.
  *
- * A sample from the beginning of the input is treated as the whole input. In a sample that is
- * spread over the input, a row is counted if its piece (fibers.h) has another sampled row. A
- * stretch is contiguous, so rows of the same stretch reveal pieces that are contiguous in the
- * input. Such pieces occur if the input is sorted by these fibers, or if indices were assigned in
- * order of appearance. Rows in different stretches reveal the other pieces. Another row of such a
- * piece is in the sample only with a probability equal to the sampled fraction of the input, so the
- * count of rows in different stretches is divided by this fraction. Both counts together yield the
- * average number of nonzeros per piece. */
+ * A sample consists of stretches, which are contiguous parts of the input (slc_builder_sample). A
+ * sample of one stretch is the beginning of the input; it is treated as the whole input. In a
+ * sample of several stretches, rows of the same piece are counted in two ways:
+ *
+ *  - Rows in the same stretch count once. They belong to pieces whose rows are close together in
+ *    the input. Such pieces occur if the input is sorted by these fibers, or if indices were
+ *    assigned in order of appearance. A stretch has all rows of such a piece.
+ *  - Rows in different stretches belong to pieces whose rows are scattered over the input. Each
+ *    row of a scattered piece is in the sample only with a probability equal to the sampled
+ *    fraction of the input, so the count of these rows is divided by this fraction.
+ *
+ * The sum of the two counts yields the average number of nonzeros per piece. */
 #include "convert/build/sort/fiber_guess.h"
 
 #include "base/memory/memory.h"
 #include "convert/build/sort/heap_sort.h"
 
-/* Smallest average number of nonzeros per piece with which a mode is predicted, if the average is
- * measured from rows of the same stretch. The final choice uses the same limit (fibers.h). */
+/* A mode is predicted if rows of the same stretch alone yield at least this average number of
+ * nonzeros per piece. The final choice uses the same limit (fibers.h). */
 static const double near_nnz_min = 1.75;
-/* Like near_nnz_min, for an average that is estimated from rows of different stretches. Rows of
- * long pieces are found more often, so the estimate is too high: if it is below this limit, the
- * true average is usually below 1.75. */
+/* A mode is also predicted if all rows yield at least this average. The limit is larger, because
+ * the rows of different stretches that are counted belong to long pieces more often than to short
+ * pieces, so that the estimate is too high: if it is below this limit, the true average is usually
+ * below 1.75. */
 static const double piece_nnz_min = 2;
 
 /* A sampled row: the hash of its piece, and its stretch. */
@@ -36,16 +42,19 @@ static bool member_less(const void *context, const void *a, const void *b)
     return x->number != y->number ? x->number < y->number : x->stretch < y->stretch;
 }
 
-/* Average number of nonzeros per piece. */
+/* Two estimates of the average number of nonzeros per piece. */
 struct length {
-    double near; /* estimated from rows of the same stretch */
-    double all;  /* estimated from rows of the same and of different stretches */
+    double near; /* estimated only from rows of the same piece and the same stretch */
+    double all;  /* estimated from all rows of the same piece, in the same or different stretches */
 };
 
-/* Estimates the average number of nonzeros per piece. Each row of a piece except its first row
- * counts once if it is in the same stretch as the previous row of the piece, otherwise `far_weight`
- * times. If `touching` is 1, adjacent stretches count as one stretch, because it is known only
- * approximately where a stretch begins. If every row is a stretch, `touching` is 0. */
+/* Estimates the average number of nonzeros per piece. `far_weight` is the number of rows of the
+ * input per sampled row. A row is `near` if it is in the same stretch as the previous sampled row
+ * of its piece, and `far` if it is in another stretch. A scattered piece of n rows has (n - 1) / 2
+ * pairs of rows per row. The number of far rows per sampled row, times far_weight, estimates this
+ * number of pairs, and is doubled to estimate n - 1. If `touching` is 1, adjacent stretches count
+ * as one stretch, because it is known only approximately where a stretch begins. If every row is a
+ * stretch, `touching` is 0. */
 static struct length
 estimate_length(struct member *members, uint32_t count, uint32_t touching, double far_weight)
 {
@@ -80,7 +89,7 @@ static struct slc_fiber_run guess_from_mates(const struct slc_fiber_counts *coun
     unsigned order = counts->order;
     double far_weight = (double)entries_expected / count;
     struct length most = {0, 0};
-    struct length same = {0, 0}; /* number of rows per distinct coordinate */
+    struct length same = {0, 0}; /* number of rows per distinct coordinate, estimated likewise */
     unsigned mode = 0;
 
     for (unsigned n = order + 1; n-- > 0;) {

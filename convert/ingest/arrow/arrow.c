@@ -22,7 +22,8 @@ struct slc_arrow {
     const char *name;
     struct ArrowSchema schema;
     struct slc_csv_feed feed;
-    /* The fields of a row. Each is the use of a column in a form. */
+    /* The fields of a row. A field is a "use": a column together with the form in which its
+     * elements are written (arrow_cell.h). A column that is needed in two forms has two uses. */
     unsigned use_count;
     struct slc_arrow_column columns[USES_MAX];
     enum slc_arrow_form forms[USES_MAX];
@@ -302,7 +303,8 @@ static unsigned write_rows(const struct slc_arrow *arrow,
                                         .dictionary = &batch->dictionaries[*use],
                                         .form = arrow->forms[*use]};
 
-        /* A fault of a later row is found again when its row comes first. */
+        /* Forget the fault of a row after the first: only the rows before it are complete. The next
+         * call begins with that row and finds the fault again. */
         *fault = (struct slc_error)SLC_ERROR_INIT;
         rows =
             slc_arrow_write(&cells, batch, first, rows, part->text, &part->spare, part->spare_end,

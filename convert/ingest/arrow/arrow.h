@@ -1,6 +1,6 @@
 /* Reads a table from an Arrow C stream ([Arrow]), batch by batch. The table is a feed for the
- * reader of tables (convert/ingest/csv): its fields are the texts that a CSV of the table has, so
- * that both have the same names and numbers.
+ * reader of tables (convert/ingest/csv). Its fields are the texts that a CSV file of the same table
+ * would have, so that the stream and the file yield the same names of indices and the same values.
  *
  * A field that is null is empty. Integers are decimal, floating-point numbers have the fewest
  * digits that restore them (1.0, 1e-05), and decimals have all digits of their scale. Booleans are

@@ -87,8 +87,8 @@ static enum slc_status set_strings(const struct ArrowArray *array,
     return SLC_OK;
 }
 
-/* Sets the buffers of views: after the views there are any number of buffers, and an array with
- * their sizes. */
+/* Sets the buffers of an array of views. After the buffer of the views, the array has any number of
+ * buffers with the bytes of the strings, and then one buffer with the sizes of these buffers. */
 static enum slc_status set_views(const struct ArrowArray *array,
                                  const char *what,
                                  const char *name,

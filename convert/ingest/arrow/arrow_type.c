@@ -25,7 +25,8 @@ static const struct {
     {"ttn", SLC_ARROW_TIME, 8, 9},
 };
 
-/* Types that a table cannot have, by the start of their format, and what to do. */
+/* Types that a column of a table cannot have: the start of their format, and the name of the type
+ * with advice for the message. */
 static const struct {
     const char *start, *advice;
 } others[] = {
@@ -40,7 +41,8 @@ static const struct {
     {"+r", "run-end encoded: decode it"},
 };
 
-/* Extension types whose storage is not what a CSV of the table has, and what to do. */
+/* Extension types whose stored elements differ from the texts in a CSV file of the table: their
+ * name, and the name of the type with advice for the message. */
 static const struct {
     const char *name, *advice;
 } extensions[] = {

@@ -1,8 +1,11 @@
 /* Blocks of random tensors on an emulated device, for tests of kernels: encoded and described by
  * storage/, uploaded byte for byte, together with a list of their nonzeros for the oracle.
  *
- *     batch_encode -> (the test may alter blocks[b].bytes or tiles) -> batch_upload -> kernels on
- *     fixture.batch -> batch_fault, batch_download -> batch_release
+ * The calls of a test are, in this order:
+ *
+ *  1. batch_encode. The test may then change blocks[b].bytes or blocks[b].tiles.
+ *  2. batch_upload, then the kernels with fixture.batch.
+ *  3. batch_fault and batch_download for the results, then batch_release.
  *
  * The test sets the emulation up before batch_upload. Errors end the program. */
 #ifndef SLC_BATCH_FIXTURE_H

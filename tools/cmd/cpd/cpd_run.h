@@ -101,7 +101,7 @@ struct run_record {
     int argc;
     char **argv;
     const void *values; /* values of the option table */
-    json_t *estimate;   /* estimate and actual values, borrowed; NULL: none */
+    json_t *estimate;   /* estimated and actual values, borrowed; NULL: run.json gets no estimate */
 };
 
 /* Results of a factorization: a folder of .npy files (the default), SPLATT text, a ktensor file, or
@@ -109,18 +109,18 @@ struct run_record {
 enum { CPD_OUTPUT_PLACES = 3 };
 
 struct cpd_output {
-    char folder[1024];          /* folder of .npy files; "": none */
-    const char *stem;           /* stem of SPLATT text files; NULL: none */
-    const char *ktensor;        /* file; NULL: none */
+    char folder[1024];          /* folder of the .npy files; "": no .npy files are written */
+    const char *stem;           /* stem of the SPLATT text files; NULL: no such files are written */
+    const char *ktensor;        /* path of the ktensor file; NULL: no such file is written */
     char run_path[1024 + 16];   /* path of run.json; "": nothing is written */
-    char checkpoint[1024 + 16]; /* folder; "": none */
+    char checkpoint[1024 + 16]; /* folder of the checkpoint; "": the run writes no checkpoint */
     bool own_checkpoint;        /* true if `checkpoint` contains only the checkpoint */
 
     /* Locked folders, set by cpd_output_lock: one folder each for .npy files, SPLATT text
      * and the ktensor. */
     struct cpd_output_place {
         char folder[1024 + 16];
-        int fd;    /* -1: not locked */
+        int fd;    /* descriptor that holds the lock; -1: not locked */
         bool made; /* true if this run created the folder */
     } places[CPD_OUTPUT_PLACES];
 };

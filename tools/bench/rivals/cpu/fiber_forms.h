@@ -23,7 +23,8 @@
  * them, no plan counts their memory, and no backend has them as a strategy. Unlike the kernels of
  * coo.h, they read tiles of a tile stream, from memory or from a drive.
  *
- *     begin -> tile (once per tile, in any order, from any number of threads) -> end */
+ * Call slc_fiber_mttkrp_begin; then slc_fiber_mttkrp_tile once for each tile, in any order and from
+ * any number of threads; then slc_fiber_mttkrp_end. */
 #ifndef SLC_CPU_FIBER_FORMS_H
 #define SLC_CPU_FIBER_FORMS_H
 

@@ -69,7 +69,8 @@
  *   atomic-fiber    Multiplies the common rows of a fiber's nonzeros only once.
  *   atomic-nonzero  Computes each nonzero alone.
  *
- *     prepare (once per kernel and mode) -> run .. -> destroy */
+ * Call slc_gpu_forms_prepare once for each kernel and mode, then slc_gpu_baseline_run any number of
+ * times, and slc_gpu_forms_destroy at the end. */
 #ifndef SLC_GPU_BASELINES_H
 #define SLC_GPU_BASELINES_H
 

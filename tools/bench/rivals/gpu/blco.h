@@ -10,7 +10,9 @@
  * block), the number of its block and its first nonzero. Kernels with different numbers of nonzeros
  * per work-group use different maps.
  *
- *     encode -> upload (or upload_blocks if nonzeros are streamed) -> map .. -> destroy */
+ * Call slc_gpu_blco_encode; then slc_gpu_blco_upload or, if nonzeros are streamed,
+ * slc_gpu_blco_upload_blocks; then slc_gpu_blco_map for each size of work-groups; and
+ * slc_gpu_blco_destroy at the end. */
 #ifndef SLC_GPU_BLCO_H
 #define SLC_GPU_BLCO_H
 
@@ -121,7 +123,8 @@ void slc_gpu_blco_destroy(struct slc_gpu_blco *blco);
  * copied, and then computed by one launch. Copies of a queue overlap with the kernels of other
  * queues.
  *
- *     create -> { run -> times } .. -> destroy */
+ * Call slc_gpu_blco_queues_create; then, for each run, slc_gpu_blco_queues_run and, if its times
+ * are needed, slc_gpu_blco_queues_times; and slc_gpu_blco_queues_destroy at the end. */
 enum { SLC_BLCO_QUEUES_MIN = 2, SLC_BLCO_QUEUES_MAX = 8 };
 
 struct slc_gpu_blco_queue {

@@ -5,8 +5,9 @@
  * is read through a permutation costs one memory sector for its coordinates and one for its value.
  * Neighbouring threads that read nonzeros in the order of the list still read whole cache lines.
  *
- *     create -> (slc_gpu_coo_write, or a kernel that decodes to the list) -> permute .. ->
- * destroy */
+ * Call slc_gpu_coo_create; fill the list with slc_gpu_coo_write, or with a kernel that decodes to
+ * it; call slc_gpu_coo_permute for each mode whose permutation is needed; and slc_gpu_coo_destroy
+ * at the end. */
 #ifndef SLC_GPU_COO_H
 #define SLC_GPU_COO_H
 
