@@ -88,16 +88,16 @@ struct sluice_plan {
     /* all memory: the parts below, slot_count slots, host memory for GPUs */
     uint64_t total_bytes;
     uint64_t process_bytes; /* memory of the process that was resident before the call */
-    uint64_t index_bytes;
-    uint64_t factor_bytes;
-    uint64_t output_bytes;
-    uint64_t dense_bytes;
-    uint64_t scratch_bytes;
-    uint64_t decoder_bytes;
-    uint64_t label_bytes;  /* buffer for reordering the rows of a relabelled mode */
-    uint64_t copies_bytes; /* size of all replicas; 0 means no replicas */
-    uint64_t cache_bytes;
-    uint64_t slot_bytes; /* bytes of each of the slot_count slots */
+    uint64_t index_bytes;   /* indices of the block files */
+    uint64_t factor_bytes;  /* factor matrices */
+    uint64_t output_bytes;  /* output of an MTTKRP */
+    uint64_t dense_bytes;   /* dense algebra, which updates the factors */
+    uint64_t scratch_bytes; /* kernels that multiply blocks */
+    uint64_t decoder_bytes; /* decoders of all threads */
+    uint64_t label_bytes;   /* buffer for reordering the rows of a relabelled mode */
+    uint64_t copies_bytes;  /* size of all replicas; 0 means no replicas */
+    uint64_t cache_bytes;   /* blocks that are kept in memory between passes */
+    uint64_t slot_bytes;    /* bytes of each of the slot_count slots */
     uint32_t slot_count;
     uint32_t threads;
     double passes;            /* passes per iteration; half a pass for each mode of a fused pass */

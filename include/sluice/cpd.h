@@ -135,7 +135,7 @@ struct sluice_cpd_options {
     uint32_t loss;     /* enum sluice_loss */
     uint32_t unlisted; /* enum sluice_unlisted */
     uint32_t biases;   /* enum sluice_biases */
-    uint32_t inner;    /* most inner iterations of a row; 0 means 10 */
+    uint32_t inner;    /* maximum number of inner iterations of a row; 0 means 10 */
     double huber;      /* magnitude of x - m above which the loss huber is linear; 0 means 1 */
     /* Functions of the program that update rows in a completion (sluice/row_solver.h); method, loss
      * and biases must then be 0. NULL means that `method` updates rows. */

@@ -118,9 +118,11 @@ struct sluice_predict_text_options {
     /* For tables: the store of the model's tensor, with its columns and names. NULL means the store
      * that the record of the model names. */
     const char *store;
-    /* For tables: `columns` replaces the names of the store's columns, as `sluice predict
-     * --columns` does; `value_column` names the column with the values, or is "" for none. NULL
-     * means the columns of the store. If one of the two is not NULL, the input is a table. */
+    /* For tables: if the columns of the table have other names than the store records, `columns`
+     * (with the same rules as in the store) and `value_column` state the names in the table, as
+     * `sluice predict --columns` does. NULL means the names that the store records; "" as
+     * `value_column` means that the table has no values. If one of the two is not NULL, the input
+     * is read as a table. */
     const char *columns, *value_column;
     /* For tables: words, separated by commas, that are read as empty fields, as in
      * `sluice_table_options`. NULL means the words that the store records. */
@@ -140,7 +142,9 @@ struct sluice_predict_report {
     double values_norm; /* 2-norm of the values */
     /* rows of a table with a name that the model does not have; the numbers above exclude them */
     uint64_t unknown;
-    double deviance; /* mean deviance of the other rows; NaN if it is NaN for one of them */
+    /* mean deviance of the rows that `unknown` does not count; NaN if the deviance of such a row is
+     * NaN */
+    double deviance;
 };
 
 /* Computes values of a model at the coordinates in `input`. Does the same as `sluice predict`. The
@@ -179,8 +183,10 @@ struct sluice_residuals_options {
     struct sluice_run_options run;
     enum sluice_residual_score score;
     enum sluice_io io;
-    uint64_t top;            /* number of nonzeros to pass to `nonzero`, up to a million */
-    const double *quantiles; /* quantile_count fractions from 0 to 1, of the magnitudes */
+    uint64_t top; /* number of nonzeros to pass to `nonzero`, up to a million */
+    /* which quantiles of the magnitudes of the residuals are computed: quantile_count fractions
+     * from 0 to 1 */
+    const double *quantiles;
     uint64_t quantile_count; /* up to SLUICE_MAX_QUANTILES; 0 means no quantiles */
     uint64_t io_limit;       /* maximum bytes read per second; 0 means no limit */
 };
@@ -238,7 +244,8 @@ struct sluice_compare_options {
 
 /* Two components that correspond. */
 struct sluice_component_match {
-    uint32_t component, first_component; /* of the run and of the first run, from 0 */
+    /* numbers of the component of this run and of the component of the first run, from 0 */
+    uint32_t component, first_component;
     double similarity; /* product over modes of the magnitude of the cosine of the columns */
 };
 
@@ -288,14 +295,14 @@ struct sluice_sweep_run {
     uint32_t kept;                       /* if not 0, the factors of the run are in `folder` */
     /* folder of the run, relative to the folder of the sweep */
     char folder[48];
-    double heldout_deviance; /* mean deviance of the held-out nonzeros (see sluice_cpd_iteration) */
+    double heldout_deviance; /* mean deviance of the held-out nonzeros (see sluice_iteration) */
 };
 
 /* Statistics of the runs of one rank. */
 struct sluice_sweep_rank {
     uint64_t struct_bytes;
     uint32_t rank;
-    uint32_t runs;
+    uint32_t runs;      /* number of runs of the rank */
     uint64_t best_seed; /* seed of the run with the largest fit */
     double best_fit;
     /* mean factor match score of the best run with the other runs whose fit is within 1e-4 of the
@@ -312,7 +319,7 @@ struct sluice_sweep_rank {
 /* The rank that a sweep suggests. */
 struct sluice_sweep_suggestion {
     uint64_t struct_bytes;
-    uint32_t rank;      /* 0 means none */
+    uint32_t rank;      /* the suggested rank; 0 means that no rank is suggested */
     uint32_t best_rank; /* `rank`, or the rank with the largest fit if no rank is suggested */
     char folder[48]; /* folder of the best run of best_rank, relative to the folder of the sweep */
     char why[320];   /* reason for the suggestion: a sentence without its full stop */

@@ -46,8 +46,8 @@ SLUICE_API enum sluice_status sluice_model_create(uint32_t order,
  * sluice_predict_text and sluice_residuals depend on the loss: they compute expected values (for
  * bernoulli, the probability of 1) and deviances. `huber` is the residual at which Huber's loss
  * becomes linear, above 0; other losses ignore it.
- * Errors: SLUICE_ERR_USAGE if `loss` is invalid, or if it is huber and `huber` is not above 0. On
- * error, the model is unchanged. Cost: constant. */
+ * Errors: SLUICE_ERR_USAGE if `loss` is invalid, or if `loss` is SLUICE_LOSS_HUBER and `huber` is
+ * not above 0. On error, the model is unchanged. Cost: constant. */
 SLUICE_API enum sluice_status sluice_model_set_loss(struct sluice_model *model,
                                                     enum sluice_loss loss,
                                                     double huber,
@@ -107,8 +107,9 @@ struct sluice_model_info {
     uint32_t biases, bias_modes;
     double objective, violation; /* as in struct sluice_iteration, for this model */
     double heldout_deviance;     /* mean deviance of the held-out nonzeros */
-    double huber;                /* of sluice_model_set_loss */
-    uint64_t loss;               /* enum sluice_loss */
+    /* residual at which Huber's loss becomes linear (sluice_model_set_loss) */
+    double huber;
+    uint64_t loss; /* enum sluice_loss */
 };
 
 /* Describes a model and the run that made it. Errors: SLUICE_ERR_USAGE for a wrong struct_bytes.

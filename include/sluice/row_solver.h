@@ -34,10 +34,10 @@ extern "C" {
 
 /* The mode whose rows are updated next. */
 struct sluice_row_mode {
-    uint32_t order, mode; /* mode: from 0 */
+    uint32_t order, mode; /* order of the tensor; mode, from 0 */
     uint32_t rank;        /* R, including components that the run adds */
     uint32_t workers;     /* threads that call the functions */
-    uint32_t iteration;   /* from 1 */
+    uint32_t iteration;   /* number of the iteration, from 1 */
     uint64_t rows;
 };
 
@@ -54,7 +54,7 @@ struct sluice_row {
 
 /* Nonzeros of one row. */
 struct sluice_row_piece {
-    uint32_t nnz;           /* 1 to 1024 */
+    uint32_t nnz;           /* number of nonzeros, 1 to 1024 */
     uint32_t pitch;         /* length of a row of `products`, at least R */
     const double *values;   /* nnz numbers */
     const double *products; /* nnz x pitch; the first R of a row are the products of a nonzero */
@@ -65,13 +65,14 @@ struct sluice_row_piece {
  * that may be NULL are marked optional. */
 struct sluice_row_solver {
     uint64_t struct_bytes;
-    /* Identifies the method and its parameters: a checkpoint is only resumed by a solver with the
-     * same name. 1 to 63 bytes. */
+    /* Name of the method and its parameters, 1 to 63 bytes. A checkpoint is only resumed by a
+     * solver with the same name. */
     const char *name;
     void *context;
     /* Returns the number of sums of a traversal, at least 1. */
     uint64_t (*sums)(void *context, uint32_t rank);
-    /* Optional. Returns how many numbers a row keeps between traversals; NULL: none. */
+    /* Optional. Returns how many numbers a row keeps between traversals; NULL means that a row
+     * keeps no numbers. */
     uint64_t (*memory)(void *context, uint32_t rank);
     /* Optional. Called before the rows of a mode are updated. A value other than 0 ends the run
      * with SLUICE_ERR_USAGE. */
@@ -88,8 +89,8 @@ struct sluice_row_solver {
     /* Uses the sums of a traversal. Returns 0 if the row is done, otherwise 1: another traversal
      * follows. */
     int (*step)(void *context, uint32_t worker, struct sluice_row *row, const double *sums);
-    /* Optional. Returns what the nonzeros of a piece add to the objective, with the row's x. NULL:
-     * their squared residuals. */
+    /* Optional. Returns what the nonzeros of a piece add to the objective, with the row's x. NULL
+     * means the squares of their residuals. */
     double (*objective)(void *context,
                         uint32_t worker,
                         const struct sluice_row *row,

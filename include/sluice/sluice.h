@@ -16,9 +16,10 @@
  *
  * Conventions. sluice/status.h describes errors, sluice/types.h options and versions. A path that
  * is NULL causes SLUICE_ERR_USAGE, unless a comment allows NULL. Modes and indices count from 0.
- * Matrices are dense, row-major arrays of f64 without padding, rows x rank. Sizes are in bytes and
- * times in seconds. Functions do not keep pointers to paths, texts and option structs. The library
- * prints nothing and never ends the process.
+ * Matrices are dense, row-major arrays of f64 without padding, rows x rank. Sizes of memory, files
+ * and blocks are in bytes; a mode size is a number of indices. Times are in seconds. Functions do
+ * not keep pointers to paths, texts and option structs. The library prints nothing and never ends
+ * the process.
  *
  * The comment of a function has a summary and these parts, if they apply: "Math:", "Shapes:" of
  * arrays, "Ownership:" of arrays, objects and returned texts, "Order:" of sums, "Errors:" with the

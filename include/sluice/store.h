@@ -174,9 +174,10 @@ SLUICE_API enum sluice_status sluice_layout_add(const char *path,
                                                 struct sluice_error *err);
 
 /* Removes a sorted or fiber layout, or the files that an interrupted sluice_layout_add left.
- * Errors: SLUICE_ERR_USAGE if the store has neither the layout nor files of an interrupted call,
- * SLUICE_ERR_IO, SLUICE_ERR_MEMORY, and those of sluice_store_open. On error, the store is valid,
- * with or without the layout. Cost: opens the store and removes the files of the layout. */
+ * Errors: SLUICE_ERR_USAGE if the store has neither the layout nor such files, SLUICE_ERR_IO,
+ * SLUICE_ERR_MEMORY, and those of sluice_store_open. On error, the store is valid, with or without
+ * the layout.
+ * Cost: opens the store and removes the files of the layout. */
 SLUICE_API enum sluice_status sluice_layout_drop(const char *path,
                                                  enum sluice_layout_kind kind,
                                                  uint32_t mode,

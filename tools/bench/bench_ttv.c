@@ -8,8 +8,8 @@
  *   ceiling    moved bytes per second, divided by the rate of reads from a working set of this
  *              size (ceiling.h)
  *   ratio      time divided by the time of kernel sluice in the same mode
- *   error      largest difference of a sum from the sum of a plain loop, relative to the sum of
- *              magnitudes of its terms */
+ *   error      largest difference of an element of the result from the element that a plain loop
+ *              computes, relative to the sum of magnitudes of the terms of this element */
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"

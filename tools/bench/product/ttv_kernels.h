@@ -75,8 +75,8 @@ enum slc_status ttv_job_run(struct ttv_job *job,
                             double *convert_seconds,
                             struct slc_error *err) SLC_NODISCARD;
 
-/* Returns the largest error of a sum of the last product, relative to the sum of magnitudes of the
- * terms. Returns 0 for TTV_TILES, which keeps no sums. */
+/* Returns the largest error of an element of the last product, relative to the sum of magnitudes of
+ * the terms. Returns 0 for TTV_TILES, which keeps no sums. */
 double ttv_job_error(const struct ttv_job *job, enum ttv_kernel kernel);
 
 /* Returns the bytes that a product must move, each counted once, or 0 if the number is unknown. */
