@@ -196,8 +196,9 @@ struct sluice_residual {
     double value;                     /* value in the store, after the transform of convert */
     double model;                     /* expected value of the model; for bernoulli, probability */
     uint64_t index[SLUICE_MAX_ORDER]; /* indices of the input, from 0 */
-    /* Deviance: twice the loss minus the loss of an exact model; for least squares and Huber's
-     * loss, the loss. NaN if the loss of the model is not defined for the value. */
+    /* Deviance: twice the difference between the loss and the loss of an exact model; for least
+     * squares and Huber's loss, the loss itself. NaN if the loss of the model is not defined for
+     * the value. */
     double deviance;
 };
 

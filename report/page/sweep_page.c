@@ -181,9 +181,9 @@ static void which(struct slc_html *html, const struct sweep_summary *summary)
               "rises.</li>\n");
     if (summary->by_heldout) {
         slc_html_put(html, "<li><strong>Held-out deviance</strong> is the mean deviance of the "
-                           "nonzeros that were held out: twice their loss minus the loss of an "
-                           "exact model. Lower is better; it rises again if components fit "
-                           "noise.</li>\n");
+                           "nonzeros that were held out: twice the difference between their loss "
+                           "and the loss of an exact model. Lower is better; it rises again if "
+                           "components fit noise.</li>\n");
     } else {
         slc_html_print(html,
                        "<li><strong>Core consistency</strong> (CORCONDIA) is 100&nbsp;%% if "

@@ -14,7 +14,7 @@
 
 /* Totals for the whole operation. */
 struct estimate {
-    unsigned iterations;      /* 1 for an MTTKRP */
+    unsigned iterations;      /* number of iterations; 1 for an MTTKRP */
     uint64_t memory_bytes;    /* peak memory of the process */
     uint64_t most_bytes;      /* upper limit from the plan */
     uint64_t read_bytes;      /* bytes read from the drive */

@@ -42,7 +42,7 @@ struct forecast {
     const char *command;
     bool brief;
     uint64_t budget_bytes;
-    uint64_t memory_bytes;      /* expected peak */
+    uint64_t memory_bytes;      /* expected peak of the memory */
     uint64_t memory_most_bytes; /* upper bound; 0 if memory_bytes is exact. The other *_most_bytes
                                  * have the same meaning */
     unsigned buffers;
@@ -50,11 +50,12 @@ struct forecast {
         const char *name, *what;
         uint64_t bytes;
     } buffer[FORECAST_BUFFERS];
-    const char *output;      /* output path; NULL: none, or not on a disk */
+    const char *output;      /* output path; NULL: there is no output, or it is not on a disk */
     const char *temp_folder; /* folder of the temporary file; NULL: folder of the output */
     uint64_t final_bytes, temp_bytes;
     uint64_t final_most_bytes, temp_most_bytes;
-    uint64_t free_bytes, temp_free_bytes; /* UINT64_MAX: unknown */
+    /* free disk space for the output and for the temporary file; UINT64_MAX: unknown */
+    uint64_t free_bytes, temp_free_bytes;
     uint64_t read_bytes, written_bytes;
     const char *passes;
     double read_rate, write_rate; /* measured bytes per second of the drives; 0: not measured */
