@@ -220,7 +220,7 @@ class Run:
                     going = self._serve(thread)
                 else:
                     thread.join()
-            except BaseException as raised:  # of a callback, or because of Ctrl-C, which may occur twice
+            except BaseException as raised:  # by a callback, or by Ctrl-C, which may occur twice
                 self.stop.value = 1
                 self.fault = self.fault or raised
         warn()

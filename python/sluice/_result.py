@@ -414,8 +414,10 @@ class Result:
 
         `path` is a text file in any text format; a Tensor or the path of a store; or a table (CSV,
         TSV) with the columns of `store` (None: the factorized store), in which names are looked up.
-        `columns` and `value_column` replace the names of the columns; with value_column "", the
-        table has no values. Words in `null` are read as empty fields, as by convert. `memory` limits the memory for stores and tables.
+        If the columns of the table have other names than the store records, `columns` (with the
+        same rules) and `value_column` state the names in the table; with value_column "", the table
+        has no values. If one of them is given, `path` is read as a table. Words in `null` are read
+        as empty fields, as by convert. `memory` limits the memory for stores and tables.
 
         >>> t.export("demo.tns")
         4000

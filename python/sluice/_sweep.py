@@ -24,7 +24,7 @@ class SweepRun:
     """
     A completed run. `match` is the factor match score of this run and the best run of its rank. If
     `kept` is True, the factors are in `folder`, a subfolder of the sweep's folder. `rmse` and
-    `deviance` are those of the held-out nonzeros, None without these.
+    `deviance` are the errors of the model on the held-out nonzeros; None if none are held out.
 
     >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3)
     >>> run = t.sweep([2, 3], iters=3).runs[0]
