@@ -204,8 +204,8 @@ static void compress(const char *name)
     CU_ASSERT_EQUAL_FATAL(system(command), 0); // NOLINT(cert-env33-c): the name is made here
 }
 
-/* Leaves the folder `name` as a run does for which every operation of `kind` fails from the
- * `k`-th on. */
+/* Runs `arguments` in the folder `name` so that every operation of `kind` fails from the `k`-th on.
+ * What this run leaves in the folder is an input of the sweeps. */
 static void leave(const char *name, const char *arguments, unsigned kind, uint64_t k)
 {
     const struct command_fault fault = {
@@ -219,7 +219,7 @@ static void leave(const char *name, const char *arguments, unsigned kind, uint64
     }
 }
 
-/* The same for an initially empty folder. */
+/* Does the same as `leave`, in a new and empty folder `name`. */
 static void prepare_left(const char *name, const char *arguments, unsigned kind, uint64_t k)
 {
     file_tree_copy(NULL, beside(name));
@@ -239,7 +239,8 @@ static void make_spilling(void)
     command_run(inputs, fault_spilling, NULL, 0, &end);
     least = strstr(end.said, " needs ");
     CU_ASSERT_PTR_NOT_NULL_FATAL(least);
-    /* Some more than now, because the resident memory of libraries varies between runs. */
+    /* 4 MiB more than this run needs, because the resident memory of libraries varies between
+     * runs. */
     (void)snprintf(fault_spilling, sizeof fault_spilling, "%s %luMiB", command,
                    strtoul(least + strlen(" needs "), NULL, 10) + 4);
 }

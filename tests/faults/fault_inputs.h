@@ -11,15 +11,16 @@
 #define CPD_METHOD        "cpd -o out --checkpoint-interval 0 " CPD_OF
 #define CPD_SAVING        CPD "-o out --checkpoint-interval 0"
 
-/* A conversion with the least memory that it says it needs, which depends on resident memory. */
+/* Arguments of a conversion whose budget is the smallest sufficient one, which depends on the
+ * resident memory of the process. */
 extern char fault_spilling[256];
 
 /* Creates the inputs in the folder `in` of a new folder, and folders in which commands have
  * stopped, at the first call. Returns the new folder; ends the program on failure. */
 const char *fault_inputs(void);
 
-/* Creates the folder `name` as `arguments`, a cpd with checkpoints, leave it if the drive dies
- * during the first iterations. Call fault_inputs before. */
+/* Creates the folder `name` with the files that a cpd with checkpoints (`arguments`) leaves if the
+ * drive fails during the first iterations. Call fault_inputs before. */
 void fault_inputs_left(const char *name, const char *arguments);
 
 #endif

@@ -28,7 +28,8 @@
 #include <liburing.h>
 #endif
 
-/* Far above the longest run, under a sanitizer on a busy machine: a longer run hangs. */
+/* A run that takes longer than this is considered to hang. The limit is far above the longest run
+ * under a sanitizer on a busy machine. */
 enum { PATIENCE_SECONDS = 120 };
 
 /* The armed fault and the counts of operations; used in the child. */
@@ -181,7 +182,8 @@ static void arm(const struct command_fault *fault, uint64_t k)
     }
 }
 
-/* The rest of the run is the command's own: its operations and its unreleased resources. */
+/* Stores what the command itself has done and left: the numbers of its operations, and the
+ * resources that it has not released. */
 static void account(int64_t descriptors_before, struct command_end *end)
 {
     for (unsigned kind = 0; kind <= SLC_FAULTY_ANY; kind++) {

@@ -34,7 +34,8 @@ enum kind { SOUND, BACK, BOTH_WAYS };
 static struct {
     enum kind kind;
     atomic_uint_fast64_t calls;
-    atomic_int_fast64_t offset_ns; /* of the monotonic clock; its time stays far above 0 */
+    /* offset added to the monotonic clock, whose time stays far above 0 */
+    atomic_int_fast64_t offset_ns;
     atomic_uint_fast64_t jumps;
     int64_t wall_seconds;
 } clocks;

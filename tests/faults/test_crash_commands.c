@@ -95,8 +95,9 @@ static void test_replaced(void)
                                                 .before = CPD "-i 1 --seed 5",
                                                 CPD_PATHS,
                                                 .scale = 8,
-                                                /* Needless: sync 2, of an old name; 4, 6 and 8, of
-                                                 * names that 10 covers. */
+                                                /* Needless are sync 2, which syncs an old name, and
+                                                 * syncs 4, 6 and 8, because sync 10 syncs their
+                                                 * names again. */
                                                 .each_sync = true,
                                                 .needless = 0xaa});
 }

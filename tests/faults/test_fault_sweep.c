@@ -280,7 +280,7 @@ static const struct {
     {"mu, blco", "--loss poisson --method mu --layouts blco --io pread"},
     {"completion als, blco", "--observed --method als --layouts blco"},
 };
-/* The short form has only these of them, either from the start or resumed. */
+/* The short form runs only this number of methods, each either from the start or resumed. */
 enum { METHODS_SHORT = 8 };
 
 /* Every method from the start, and resumed. */

@@ -22,7 +22,7 @@ enum { HEAD_BYTES = 3, MEMBER_HEAD_BYTES = 3, ROWS = 64, SPLATT_START = 20 };
 /* Result of reading a whole file. */
 struct outcome {
     uint64_t rows;
-    uint64_t hash; /* of all coordinates and values, in order */
+    uint64_t hash; /* hash of all coordinates and values, in order */
     uint64_t smallest[SLC_MAX_ORDER];
     uint64_t largest[SLC_MAX_ORDER];
     struct slc_text_header header;
@@ -85,7 +85,7 @@ static void read_all(const char *path,
 {
     struct slc_input *values = NULL;
     const struct slc_spool_options spool = {.output = path, .max_bytes = 1 << 24};
-    static struct slc_piece piece; /* as in a conversion; allocated once because it is large */
+    static struct slc_piece piece; /* a piece as in a conversion; static because it is large */
     struct slc_row_source *source = NULL;
     struct slc_input *input = NULL;
     uint64_t spooled;

@@ -41,7 +41,7 @@ struct forged_store {
     size_t text_bytes;
     size_t count;
     struct {
-        size_t hash_at; /* position of its hash in the manifest */
+        size_t hash_at; /* position of the file's hash in the manifest */
         struct forged_image image;
         uint8_t permutation[PERMUTATION_BYTES];
     } files[FILES_MAX];

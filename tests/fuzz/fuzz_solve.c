@@ -27,7 +27,8 @@ struct way {
     struct slc_store store;
     struct slc_layouts layouts;
     struct slc_plan plan;
-    struct slc_recorded *done; /* with all checkpoints that it wrote */
+    /* the disk of the complete run, with all checkpoints that the run wrote */
+    struct slc_recorded *done;
     double fit;
 };
 

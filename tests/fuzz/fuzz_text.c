@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 struct outcome {
     uint64_t rows;
     uint64_t lines;
-    uint64_t hash; /* of all coordinates and values, in order */
+    uint64_t hash; /* hash of all coordinates and values, in order */
     uint64_t smallest[SLC_MAX_ORDER];
     uint64_t largest[SLC_MAX_ORDER];
     struct slc_error err;

@@ -16,9 +16,11 @@ enum slc_made_values {
     SLC_MADE_FLOATS,  /* normally distributed, each exactly a float */
     SLC_MADE_DOUBLES, /* normally distributed */
     /* Multiples of powers of two, so that sums of products with integers are exact. */
-    SLC_MADE_FEW,          /* seven values, for a dictionary */
-    SLC_MADE_EVEN_FLOATS,  /* floats and doubles of which at least half of the bytes are */
-    SLC_MADE_EVEN_DOUBLES, /* equal: LZ4 compresses their planes */
+    SLC_MADE_FEW, /* seven values, for a dictionary */
+    /* Floats and doubles of which at least half of the bytes are equal, so that LZ4 compresses
+     * their planes. */
+    SLC_MADE_EVEN_FLOATS,
+    SLC_MADE_EVEN_DOUBLES,
     SLC_MADE_VALUES
 };
 

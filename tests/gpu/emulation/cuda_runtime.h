@@ -3,16 +3,16 @@
  * and in an order constrained only by events.
  *
  * The emulation is stricter than a device, so that faults show without one:
- * - Threads of a warp that meet in a collective call must all be in its mask, make the same call,
- *   and have no thread of the mask gone.
- * - Nothing is ordered between threads but by __syncthreads and __syncwarp. Under ThreadSanitizer
- *   code that relies on more is reported; atomic functions order nothing.
- * - Shared memory begins with a pattern, as does memory of the device; both have their exact size
- *   under AddressSanitizer, and the host may not touch the device's.
- * - In builds without a sanitizer, kernels and copies may not read memory of the device that was
- *   never written (written.h).
- * - Nothing runs on a stream before somebody waits for it or asks, and then in random order of all
- *   streams. Host memory of asynchronous copies must be registered.
+ * - Threads of a warp that meet in a collective call must make the same call with the same mask,
+ *   which has all of them and no thread that has ended.
+ * - Only __syncthreads and __syncwarp order accesses of different threads; atomic functions order
+ *   no other accesses. ThreadSanitizer reports code that relies on another order.
+ * - Shared memory and device memory begin with a pattern. Under AddressSanitizer both have their
+ *   exact size, and the host may not access device memory.
+ * - In builds without a sanitizer, kernels and copies may not read device memory that was never
+ *   written (written.h).
+ * - Work on a stream runs only when a caller waits for it or queries it. Work of all streams then
+ *   runs in a random order. Host memory of asynchronous copies must be registered.
  *
  * Not emulated: speed, coalescing, occupancy, inline PTX. */
 #ifndef SLC_EMULATION_CUDA_RUNTIME_H
@@ -158,9 +158,9 @@ cudaError_t slc_launch(void (*kernel)(Parameters...),
 /* ---- control of the emulation by tests */
 
 struct slc_emulation {
-    int devices;         /* 0: as without a driver */
+    int devices;         /* number of devices; 0: as without a driver */
     size_t memory_bytes; /* bytes of memory of each device */
-    size_t shared_bytes; /* most bytes of shared memory of a block */
+    size_t shared_bytes; /* maximum bytes of shared memory of a block */
     int multiprocessors;
     unsigned seed; /* seed of the order of all work whose order is not constrained */
 };
@@ -173,7 +173,7 @@ void slc_emulation_reset(void);
 /* Makes the k-th following fallible call of the runtime (k from 1) fail without any effect; 0:
  * none. Calls that release something never fail. */
 void slc_emulation_refuse(unsigned long long k);
-/* Fallible calls since then. */
+/* Returns the number of fallible calls since the last call of slc_emulation_refuse. */
 unsigned long long slc_emulation_refusable(void);
 
 /* Counts of work so far. */

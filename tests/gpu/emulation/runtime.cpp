@@ -38,8 +38,8 @@ static unsigned long long refused_call, calls;
 static thread_local int current_device;
 const char *const slc_emulated_fault = getenv("SLC_EMULATION_FAULT");
 static thread_local cudaError_t last_error;
-/* Host memory that a runtime needs for a device in use; with the fault "context" so much that a
- * plan must account for it. */
+/* With the fault "context", the runtime needs this much host memory for each device in use, so much
+ * that a plan must account for it. */
 static const size_t context_bytes = (size_t)64 << 20;
 static std::map<int, void *> contexts;
 

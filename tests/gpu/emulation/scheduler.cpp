@@ -33,13 +33,15 @@ struct grid_thread {
     slc_fiber *fiber;
     emulated_block *block;
     thread_state state;
-    /* In MEETS_WARP: the current call; then its result. */
+    /* In state MEETS_WARP, the current collective call with its arguments. When all threads have
+     * met, `result` is its result. */
     slc_warp_call call;
     unsigned mask, parameter, width;
     uint64_t value, result;
-    /* Addresses for ThreadSanitizer: of the current __syncwarp; in the first thread of a warp,
-     * those of __syncwarp used in rotation. Threads may leave one when others have already reached
-     * the next. */
+    /* Addresses that represent __syncwarp calls to ThreadSanitizer. `sync` is the address of the
+     * current call. The first thread of a warp has the addresses, `phase`, which successive calls
+     * use in rotation, because threads may leave one call when others have already reached the
+     * next. */
     const void *sync;
     char phase[WARP_PHASES];
     unsigned syncs;
@@ -58,9 +60,9 @@ struct emulated_block {
     std::unique_ptr<unsigned char[]> shared;
     unsigned at_barrier, gone;
     unsigned barriers; /* number of barriers that all threads have passed */
-    /* Addresses for ThreadSanitizer: of barriers, in rotation, and of the points before and
-     * after all threads. If the last two were the same, threads would be ordered by end and
-     * start. */
+    /* Addresses that represent points of order to ThreadSanitizer. Barriers use those of `phase` in
+     * rotation; `begun` and `ended` are the points before and after all threads. If these two were
+     * one address, the end of a thread would be ordered before the start of another. */
     char phase[2], begun, ended;
 };
 

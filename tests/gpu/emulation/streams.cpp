@@ -15,7 +15,7 @@
 #include <vector>
 
 struct piece_of_work {
-    std::function<void()> run;    /* empty: an event */
+    std::function<void()> run;    /* empty: the piece is an event */
     slc_emulated_event *recorded; /* event of which this is the version-th record */
     slc_emulated_event *awaited;  /* event that must have reached the version first */
     unsigned long long version;

@@ -15,7 +15,7 @@ struct trial {
     enum slc_fibers fibers;
     enum slc_relabel relabel;
     uint64_t every;               /* pieces between commits */
-    uint64_t hash, manifest_hash; /* of the expected block file and manifest */
+    uint64_t hash, manifest_hash; /* hashes of the expected block file and manifest */
 };
 
 uint64_t pieces_of(const struct trial *trial);

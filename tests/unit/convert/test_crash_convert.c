@@ -344,8 +344,8 @@ static void sweep(const char *name, struct making *making, unsigned scale, bool 
     resume_from_marks(disk, &operation);
     slc_recorded_destroy(disk);
     if (each_sync) {
-        /* The header of the block file is synced separately (1); the names in the folder are
-         * synced again (4, 5). */
+        /* Needless are sync 1, because the header of the block file is synced separately, and syncs
+         * 4 and 5, because the names in the folder are synced again. */
         CU_ASSERT_EQUAL(slc_crash_needless(&operation, &bounds), 0x19);
     } else {
         CU_ASSERT(slc_crash_shows(&operation, &bounds, UINT64_MAX));

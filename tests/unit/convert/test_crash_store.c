@@ -199,8 +199,9 @@ static void sweep(const char *name, enum slc_layout_kind kind, enum task task, u
 
 static void test_sorted(void)
 {
-    /* The folder of the store is synced for leftovers of an earlier run (1), and the file before
-     * its header (4), although it has a temporary name until it is complete. */
+    /* Needless are sync 1, of the store's folder, because there are no leftovers of an earlier run,
+     * and sync 4, of the file before its header is written, because the file has a temporary name
+     * until it is complete. */
     sweep("layout sorted", SLC_LAYOUT_SORTED, ADD, 0x9);
 }
 

@@ -72,7 +72,7 @@ __global__ static void decode_runs(struct slc_gpu_batch batch,
 
 /* All decoded nonzeros, as f64, and the fault. */
 struct decoded_batch {
-    std::vector<uint64_t> coords; /* of nonzero i in mode n: n * nnz + i */
+    std::vector<uint64_t> coords; /* element n * nnz + i is the coordinate of nonzero i in mode n */
     std::vector<double> values;
     struct slc_gpu_fault fault;
 };

@@ -189,9 +189,10 @@ static void test_checkpoints(void)
     slc_crash_report_print(&report, operation.name, &bounds);
     slc_recorded_destroy(disk);
     CU_ASSERT_EQUAL(report.bad, 0);
-    /* Of the syncs of a generation (1, 6, 9, 12 of its bytes, 4, 7, 10, 13 of its header) the
-     * second includes the first, and hashes reveal a header without its bytes. 2 and 3 are of
-     * names, 5, 8, 11 and 14 of nothing. */
+    /* Syncs 1, 6, 9 and 12 sync the sections of a generation. They are needless, because the next
+     * sync of the file (4, 7, 10, 13), which syncs the header, also syncs the sections, and hashes
+     * reveal a header whose sections are missing. Syncs 5, 8, 11 and 14 are needless, because
+     * nothing has changed. Syncs 2 and 3 sync names. */
     CU_ASSERT_EQUAL(slc_crash_needless(&operation, &bounds), 0x2db1);
 }
 

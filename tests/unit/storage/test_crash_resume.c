@@ -259,7 +259,8 @@ static void test_build(void)
     slc_crash_report_print(&report, operation.name, &bounds);
     CU_ASSERT_EQUAL(report.bad, 0);
     slc_recorded_destroy(disk);
-    /* The last pair before the end (6, 7) saves no more than may be lost; 10 is of the folder. */
+    /* Needless are syncs 6 and 7, the last pair before the end, because they save no more work than
+     * may be lost, and sync 10, of the folder. */
     CU_ASSERT_EQUAL(slc_crash_needless(&operation, &bounds), 0x260);
     destroy(&made);
 }

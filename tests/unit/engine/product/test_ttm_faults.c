@@ -45,7 +45,7 @@ static bool result_is(const struct ttm_problem *problem, uint64_t hash)
     return same;
 }
 
-/* Multiplies by another matrix through a table; *hash: of the new result, if any. */
+/* Multiplies by another matrix, with a table of file operations. */
 static enum slc_status
 again(struct ttm_problem *problem, const struct slc_files *files, struct slc_error *err)
 {

@@ -14,8 +14,8 @@ struct ttm_problem {
     char folder[600]; /* folder of the result */
     struct slc_matrix matrix;
     uint64_t fibers;
-    uint64_t *coords; /* fibers x order, ascending; 0 in `mode` */
-    double *want;     /* fibers x R */
+    uint64_t *coords; /* expected coordinates, fibers x order, ascending; 0 in `mode` */
+    double *want;     /* expected rows, fibers x R */
     double *magnitude;
 };
 
@@ -33,8 +33,8 @@ struct ttm_shape {
 struct ttm_result {
     uint64_t fibers;
     uint64_t modes, cols;
-    int64_t *coords; /* fibers x modes */
-    double *rows;    /* fibers x cols, of either type */
+    int64_t *coords; /* coordinates, fibers x modes */
+    double *rows;    /* rows of sums, fibers x cols, of either type */
     uint64_t bytes;  /* size of both files */
     uint64_t hash;   /* hash of all bytes of both files */
 };

@@ -15,11 +15,13 @@ struct fixture_tensor {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
     struct slc_fiber_run run; /* fiber run of the keys */
-    uint64_t nnz;             /* distinct coordinates, ascending by key */
+    /* number of nonzeros, which have distinct coordinates and ascending keys */
+    uint64_t nnz;
     uint64_t *coords[SLC_MAX_ORDER];
     double *values;
     uint32_t tile_nnz[3]; /* sizes of the store's tiles, in rotation; 0: full tiles */
-    double lie;           /* factor of the store's sums of squares over the true ones; 0: true */
+    /* factor by which the sums of squares in the store exceed the true ones; 0: they are true */
+    double lie;
 };
 
 /* Draws `draws` coordinates, drops duplicates, and assigns values in (0, 1] (f64). */
@@ -65,8 +67,8 @@ enum slc_status fixture_open(struct fixture_run *run,
                              const struct slc_plan_request *request,
                              struct slc_error *err);
 
-/* Plans for `extra` bytes beyond the smallest budget, which it sets, for the resident size of the
- * process at the first such plan. */
+/* Sets the budget of the request to `extra` bytes above the smallest sufficient budget, and plans.
+ * The smallest budget is that for the resident size of the process at the first call. */
 enum slc_status fixture_plan_beyond(struct slc_reader *reader,
                                     struct slc_plan_request *request,
                                     int64_t extra,

@@ -77,8 +77,8 @@ static void compare(const struct slc_plan_request *request,
         }
     }
     CU_ASSERT(distance <= 100.0 * tolerance);
-    /* Copied in and out once, without an output. If rows are solved on the host, each update copies
-     * its output and its factor. */
+    /* Every factor is copied to the device once and back once, and no output is copied. If rows are
+     * solved on the host, each update also copies its output and its factor. */
     const uint64_t copies = request->host_rows ? result.order * result.iterations : 0;
     CU_ASSERT_EQUAL(fake_counts(run.device)->factors_written, result.order + copies);
     CU_ASSERT_EQUAL(fake_counts(run.device)->factors_read, result.order);

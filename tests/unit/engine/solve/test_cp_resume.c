@@ -27,8 +27,8 @@ struct part {
     const char *folder;            /* folder of the checkpoint; NULL: none */
     const struct slc_files *files; /* files of the checkpoint */
     bool restart;
-    uint64_t fail_allocation, allocations; /* the solver's allocation to fail, from 1; and their
-                                            * total number */
+    /* number of the solver's allocation that fails, from 1; number of its allocations */
+    uint64_t fail_allocation, allocations;
     /* Stops after the first update, or while the `stop_at`-th block is read. */
     bool stop_after_update;
     unsigned stop_at;

@@ -126,7 +126,8 @@ static void deterministic_runs_try_nothing(void)
     make_store(path);
     request.threads = 2;
     request.deterministic = true;
-    request.conflict[1] = SLC_CONFLICT_LOCKED; /* of an earlier run, not deterministic */
+    /* as an earlier run, which was not deterministic, has chosen */
+    request.conflict[1] = SLC_CONFLICT_LOCKED;
     decompose(path, &request, SLC_CONFLICT_AUTO, &seen, &result);
     CU_ASSERT_EQUAL(seen.tried, 0);
     for (unsigned n = 0; n < MODES; n++) {

@@ -175,7 +175,8 @@ static void destroy_both(struct outcome *fused, struct outcome *plain)
 
 static const uint64_t lengths[] = {90, 70, 80, 65, 75};
 
-/* All layouts: N/2 passes. Those of every second mode: ceil(N/2). One: N - 1 passes. */
+/* An iteration makes N/2 passes with sorted layouts of all modes, ceil(N/2) with those of every
+ * second mode, and N - 1 with one sorted layout. */
 static void same_factors_from_sorted_layouts(void)
 {
     for (unsigned order = 3; order <= 5; order++) {
