@@ -32,7 +32,7 @@ struct slc_fiber_view {
     const uint32_t *begin; /* runs + 1 numbers: the first nonzero of each run, then nnz */
     /* one per nonzero for `mode`, one per run for other modes */
     const uint32_t *offset[SLC_MAX_ORDER];
-    const void *values; /* per nonzero */
+    const void *values; /* one value per nonzero */
 };
 
 struct slc_encoded_block; /* base/encoded.h */

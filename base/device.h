@@ -37,7 +37,7 @@ struct slc_device_info {
     char name[128];
     uint64_t total_bytes, free_bytes; /* free_bytes: at most the memory limit set for the device */
     unsigned multiprocessors;
-    unsigned shared_bytes; /* maximum per thread block */
+    unsigned shared_bytes; /* maximum bytes of shared memory of a thread block */
     /* true for a description without hardware, which supports plans, but not `open` */
     bool described;
 };
@@ -137,8 +137,9 @@ struct slc_device_product {
     const struct slc_matrix *matrix[SLC_MAX_ORDER];
     enum slc_value_type precision; /* type of matrices; products and sums are f64 */
     unsigned lanes;                /* 1 to SLC_DEVICE_LANES */
-    uint64_t tile_bytes;     /* at least the bytes of the largest block passed to product.tile */
-    uint64_t expanded_bytes; /* at least the expanded bytes of the largest block */
+    /* upper bound of the bytes of a block that is passed to product.tile */
+    uint64_t tile_bytes;
+    uint64_t expanded_bytes; /* upper bound of the expanded bytes of such a block */
     uint32_t room;           /* maximum number of fibers returned per call, 1 to SLC_TILE_NNZ */
 };
 

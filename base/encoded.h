@@ -84,7 +84,8 @@ struct slc_encoded_lz4 {
     uint32_t at, bytes; /* bytes is 0 if the tile has no compressed section */
     uint32_t expanded_bytes;
     uint32_t unused;
-    uint64_t expanded_at; /* from the start of the block's expanded bytes, which may exceed 4 GiB */
+    /* offset from the start of the block's expanded bytes, which may exceed 4 GiB */
+    uint64_t expanded_at;
 };
 
 struct slc_encoded_tile {

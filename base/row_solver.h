@@ -65,13 +65,13 @@ static inline uint32_t slc_row_nnz_of(uint32_t numbers, uint32_t rank)
                                                       : nnz * SLC_ROW_PIECE_LEAST;
 }
 
-/* Returns the most nonzeros of a piece. */
+/* Returns the maximum number of nonzeros of a piece. */
 static inline uint32_t slc_row_piece_nnz(uint32_t rank)
 {
     return slc_row_nnz_of(SLC_ROW_PRODUCTS, rank);
 }
 
-/* Returns the most nonzeros of a piece that is added or measured. */
+/* Returns the maximum number of nonzeros of a piece that is added or measured. */
 static inline uint32_t slc_row_added_nnz(uint32_t rank)
 {
     return slc_row_nnz_of(SLC_ROW_ADDED_PRODUCTS, rank);

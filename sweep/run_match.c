@@ -21,7 +21,7 @@ enum { PIECE_ROWS = 1024 };
 struct mode_match {
     const struct slc_run_side *one, *two;
     unsigned mode;
-    struct slc_name_index index; /* of the first run's names; unused if rows match by index */
+    struct slc_name_index index; /* index of the first run's names; unused if rows match by index */
     bool by_name;
     uint8_t *matched; /* per row of the first run: 1 if matched; used only if by_name */
     uint64_t rows;

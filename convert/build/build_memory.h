@@ -57,12 +57,12 @@ uint64_t slc_builder_memory_min(const struct slc_builder_options *options, unsig
 /* Returns the bytes for counting pieces of fibers (sort/fibers.h). */
 uint64_t slc_build_fibers_bytes(const struct slc_builder_options *options, unsigned order);
 
-/* Returns the most bytes in use while entries are pushed. */
+/* Returns the peak memory in bytes while entries are pushed. */
 uint64_t slc_push_memory_bytes(const struct slc_builder_options *options,
                                unsigned order,
                                const struct slc_push_memory *plan);
 
-/* Returns the most bytes in use while the store is written, without segments of the spill stream
+/* Returns the peak memory in bytes while the store is written, without segments of the spill stream
  * that are still in memory. */
 uint64_t slc_sort_memory_bytes(const struct slc_builder_options *options,
                                const struct slc_sort_memory *plan);
@@ -72,7 +72,8 @@ uint32_t slc_build_bucket_count(const struct slc_builder_options *options,
                                 const struct slc_entries *sample,
                                 uint64_t entries_expected);
 
-/* Returns the most bytes of a writer with this block size (0: the default), without its index. */
+/* Returns the maximum memory in bytes of a writer with this block size (0: the default), without
+ * its index. */
 uint64_t slc_build_writer_bytes(uint64_t block_bytes);
 
 /* Returns the number of sorting threads: options->workers, plus 1 if chunks were spilled, because

@@ -29,7 +29,7 @@ struct slc_builder {
     char *spill_path;
     struct slc_build_folder folder;
     struct slc_builder_worker *workers;
-    uint64_t entries_expected; /* 0: unknown */
+    uint64_t entries_expected; /* expected number of entries; 0: unknown */
 
     /* State of resumable builds. folder.keep is set after the first commit. */
     bool completable; /* copy of the option: a complete store can be reused */
@@ -70,7 +70,8 @@ enum slc_status slc_builder_restore(struct slc_builder *builder,
 uint64_t slc_build_tag(const struct slc_builder *builder);
 /* Returns true if commits stay on disk when a build ends with `status`. */
 bool slc_build_keeps(const struct slc_builder *builder, enum slc_status status);
-/* Returns the time between commits in seconds: the most work that an interruption should lose. */
+/* Returns the time between commits in seconds: an interruption should lose at most this much
+ * work. */
 double slc_build_interval(const struct slc_builder *builder);
 /* Removes the commit states once the store is complete, so that no later run resumes from them.
  * `recorded`: complete.state exists and marks the folder as resumable. */

@@ -29,7 +29,7 @@ struct row_order {
     unsigned shift;                /* key >> shift is the bin */
     unsigned workers;
     bool wide;         /* keys have more than 64 bits */
-    uint64_t capacity; /* most nonzeros in memory at a time */
+    uint64_t capacity; /* maximum number of nonzeros in memory at a time */
     struct slc_buffer bins;
     struct slc_buffer memory;
     struct slc_key_columns columns, scratch;

@@ -11,9 +11,9 @@
 
 struct slc_key_cuts_options {
     struct slc_gather *gather;
-    uint64_t ranges_max; /* most ranges per scan */
+    uint64_t ranges_max; /* maximum number of ranges per scan */
     unsigned key_bits;
-    uint64_t most_nnz; /* most nonzeros per resulting range, 2 or more */
+    uint64_t most_nnz; /* maximum number of nonzeros per resulting range, 2 or more */
 };
 
 /* Replaces *ranges, an allocated array of *count ascending ranges, with ranges of at most most_nnz

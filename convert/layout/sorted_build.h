@@ -43,7 +43,7 @@ struct slc_sorted_plan {
     struct slc_key_layout keys; /* keys of the layout to be built */
     /* each range must be sorted: the keys differ from the keys of the input file */
     bool sorts;
-    uint64_t area_nnz;   /* most nonzeros that are gathered at a time */
+    uint64_t area_nnz;   /* maximum number of nonzeros that are gathered at a time */
     uint64_t area_bytes; /* bytes for area_nnz nonzeros; twice as many if `sorts` */
     uint64_t need_bytes; /* bytes that the build needs in total */
     struct slc_sorted_cuts cuts;
@@ -51,7 +51,7 @@ struct slc_sorted_plan {
      * range that does not fit in memory is cut further by keys. */
     struct slc_gather_range *ranges;
     uint64_t range_count;
-    uint64_t ranges_max;  /* most ranges per scan */
+    uint64_t ranges_max;  /* maximum number of ranges per scan */
     uint64_t batches;     /* number of scans that gather nonzeros */
     unsigned count_scans; /* number of earlier scans, which count nonzeros or fibers */
     double count_seconds;

@@ -72,7 +72,7 @@ enum slc_status slc_sorted_cut(const struct slc_row_counts *counts,
                                struct slc_error *err) SLC_NODISCARD;
 void slc_sorted_cuts_destroy(struct slc_sorted_cuts *cuts);
 
-/* Returns the most bytes that the cuts of a tensor with `nnz` nonzeros need. */
+/* Returns the maximum bytes that the cuts of a tensor with `nnz` nonzeros need. */
 uint64_t slc_sorted_cuts_memory_bytes(uint64_t nnz);
 
 #endif

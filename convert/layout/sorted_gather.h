@@ -36,7 +36,7 @@ uint64_t
 slc_gather_memory_bytes(const struct slc_layout_info *info, unsigned workers, uint64_t ranges_max);
 
 /* `scan`: the file to read, and the mode whose indices are called rows. `keys`: borrowed keys of
- * the layout to be built. `ranges_max`: most ranges per call. Ownership: release with
+ * the layout to be built. `ranges_max`: maximum number of ranges per call. Ownership: release with
  * slc_gather_destroy. */
 enum slc_status slc_gather_create(const struct slc_tile_scan_options *scan,
                                   const struct slc_key_layout *keys,

@@ -12,7 +12,8 @@
 __extension__ typedef __int128 slc_i128;
 
 enum {
-    SLC_DECIMAL_DIGITS = 37,     /* most digits of a decimal number: 10^37 < 2^127 / 10 */
+    /* maximum number of digits of a decimal number: 10^37 < 2^127 / 10 */
+    SLC_DECIMAL_DIGITS = 37,
     SLC_DECIMAL_NAME_BYTES = 64, /* space for a formatted number with its terminating 0 */
     SLC_DECIMAL_POWER_MAX = 1000
 };

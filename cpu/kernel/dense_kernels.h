@@ -41,7 +41,7 @@ struct slc_triangles {
 struct slc_descent {
     uint32_t rank;
     uint32_t width;        /* slc_block_width(rank) */
-    unsigned sweeps;       /* maximum number */
+    unsigned sweeps;       /* maximum number of sweeps */
     double l1, low, high;  /* low and high may be infinite */
     double tolerance;      /* 0 or more */
     const double *gram;    /* width x width: V, padded with zeros */

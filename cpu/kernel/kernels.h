@@ -18,7 +18,7 @@ enum { SLC_CHUNK_NNZ = 1024 };
 /* Arguments of a kernel call: a chunk of nonzeros, the factors, and the output. */
 struct slc_mttkrp_span {
     uint32_t nnz;
-    unsigned factor_count; /* at least 1 */
+    unsigned factor_count; /* number of factors, at least 1 */
     bool prefetch;         /* true if factor rows are expected to miss the cache */
     /* true if neighbours often have the same output row, which then stays in registers */
     bool merge_runs;

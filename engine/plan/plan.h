@@ -99,9 +99,10 @@ struct slc_plan_request {
     uint64_t beside_bytes; /* only CPD: bytes that the plan reserves for the caller */
     /* only CPD: rows are solved on the host, even if a GPU computes their MTTKRPs */
     bool host_rows;
-    unsigned slots;      /* number of slots, at least 2; 0: chosen by the plan */
-    uint64_t read_limit; /* in bytes per second (engine/stream/read_limit.h); 0: no limit */
-    bool cache;          /* false: read every block in every pass, and hold no copies */
+    unsigned slots; /* number of slots, at least 2; 0: chosen by the plan */
+    /* maximum bytes read per second (engine/stream/read_limit.h); 0: no limit */
+    uint64_t read_limit;
+    bool cache;                     /* false: read every block in every pass, and hold no copies */
     enum slc_layout_choice layouts; /* see slc_plan_choose */
     /* When to make copies per mode. Only CPD, because an MTTKRP computes one mode once. */
     enum slc_copies copies;

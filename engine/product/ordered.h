@@ -31,7 +31,7 @@ struct slc_ordered_options {
  * piece, except that the first key may equal it. No value is 0. The arrays must stay valid until
  * the piece is delivered. */
 struct slc_ordered_piece {
-    uint32_t count; /* at most SLC_TILE_NNZ */
+    uint32_t count; /* number of nonzeros, at most SLC_TILE_NNZ */
     const uint64_t *key_lo;
     const uint64_t *key_hi; /* used if keys have more than 64 bits */
     const double *values;

@@ -33,7 +33,7 @@ struct predict {
     uint32_t used[BATCH_ROWS / GRAIN_ROWS]; /* output bytes of each GRAIN_ROWS rows */
     struct slc_text_output output;
     double sum_absolute, sum_deviance;
-    struct slc_squares squares, value_squares; /* of residuals and of values */
+    struct slc_squares squares, value_squares; /* sums of the squares of residuals and of values */
 };
 
 /* Returns the indices of a mode in all rows of the batch. */

@@ -34,7 +34,7 @@ struct cp_rows {
     bool keeps_best;
     double best_fit, best_objective;
     struct slc_matrix best[SLC_MAX_ORDER];
-    unsigned best_iteration; /* 0: none yet */
+    unsigned best_iteration; /* number of its iteration; 0: there is no best model yet */
     double best_error;
 };
 

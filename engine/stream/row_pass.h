@@ -107,7 +107,7 @@ struct slc_row_pass {
     /* Results of this call. */
     uint64_t rows;           /* updated rows */
     uint64_t traversals;     /* sum over rows with nonzeros, without the traversal for measures */
-    uint64_t most;           /* the most traversals of a row */
+    uint64_t most;           /* largest number of traversals of a row */
     uint64_t streamed_rows;  /* rows whose traversals passed over their blocks again */
     uint64_t repeated_bytes; /* padded bytes of these blocks, for all traversals after the first */
 };

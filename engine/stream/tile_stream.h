@@ -16,7 +16,7 @@ struct slc_tile_stream {
     /* Schedule if steps have no turns. SLC_SCHEDULE_AUTO: file order if blocks have nearly equal
      * sizes, otherwise largest first. */
     enum slc_schedule schedule;
-    uint64_t read_limit; /* in bytes per second; 0: no limit */
+    uint64_t read_limit; /* maximum bytes read per second; 0: no limit */
     /* Read between tiles; if *stop is not 0, the run ends with SLC_ERR_INTERRUPTED. May be NULL. */
     const volatile int *stop;
 

@@ -125,7 +125,8 @@ struct sluice_cpd_options {
     uint32_t reserved; /* 0 */
     /* Arrays with one number per mode of the tensor, or NULL. */
     const double *l1; /* penalties: l1[n] times the sum of the magnitudes of the factor of mode n */
-    const double *regularizations; /* of each mode, in addition to `regularization` */
+    /* regularization of each mode, in addition to `regularization` */
+    const double *regularizations;
     /* penalties: smooth[n] times the sum of the squared differences of consecutive rows of mode n,
      * which must not be relabelled */
     const double *smooth;

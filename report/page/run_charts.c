@@ -22,7 +22,7 @@ struct history {
     double seconds[SLC_PLOT_POINTS];
     double rate[SLC_PLOT_POINTS]; /* MB/s */
     double heldout[SLC_PLOT_POINTS];
-    double deviance[SLC_PLOT_POINTS]; /* of held-out nonzeros */
+    double deviance[SLC_PLOT_POINTS]; /* mean deviance of the held-out nonzeros */
     double objective[SLC_PLOT_POINTS];
     bool has_objective;
 };

@@ -19,7 +19,7 @@ enum { SLC_TILE_GROUPS = SLC_TILE_NNZ / SLC_GROUP_NNZ };
 
 /* A contradiction in an encoded section; the decoder turns it into an error record. */
 struct slc_damage {
-    const char *what;     /* for example "the width of a group" */
+    const char *what;     /* what contradicts, such as "the width of a group" */
     const char *relation; /* "", "at most ", "above ": how `found` must relate to `expected` */
     const uint8_t *where;
     uint64_t found;

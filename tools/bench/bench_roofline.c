@@ -131,8 +131,9 @@ struct roofline_bound {
 };
 
 enum {
-    COPY_BYTES = 16,  /* per nonzero of a replica, without offsets: value, share of a fiber run */
-    STORE_BYTES = 24, /* per nonzero of a store: a key of at most 128 bits and a value */
+    /* bytes per nonzero of a replica, without offsets: value, share of a fiber run */
+    COPY_BYTES = 16,
+    STORE_BYTES = 24, /* bytes per nonzero of a store: a key of at most 128 bits and a value */
     BLOCK_BYTES = 4 << 20
 };
 

@@ -29,9 +29,9 @@ struct plan_product {
     uint64_t fibers; /* number of nonempty fibers; 0 if the layout does not record it */
     bool ttv_sorts;  /* true if sums are not computed in the order of the result */
     bool ttm_sorts;  /* true if no layout has whole fibers, so a temporary store is built */
-    /* true if ttm_sorts is true and the mode is too large for a temporary store */
+    /* true if no layout has whole fibers, and the mode is too large for a temporary store */
     bool ttm_needs_layout;
-    uint64_t ttv_minimum_bytes; /* minimum budgets */
+    uint64_t ttv_minimum_bytes; /* smallest sufficient budgets */
     uint64_t ttm_minimum_bytes;
     /* Minimum device memory if a device multiplies; 0 without a device. */
     uint64_t ttv_device_bytes, ttm_device_bytes;

@@ -33,7 +33,7 @@ enum { LOOK_NS = 10000000 };
 
 struct probe {
     struct estimator estimator;
-    const struct slc_cp_options *solver; /* of a decomposition */
+    const struct slc_cp_options *solver; /* options of a decomposition */
     double seconds;
     volatile int stop;
     atomic_bool over;

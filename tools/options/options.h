@@ -73,7 +73,7 @@ struct option {
     enum option_kind kind;
     size_t offset;     /* offset of the field in the struct of the command */
     const char *alias; /* second long name, or NULL */
-    char letter;       /* 0: none */
+    char letter;       /* letter of the short form; 0: none */
     bool required;
     bool automatic;       /* OPTION_DOUBLE: the word auto is a value */
     bool not_stdout;      /* OPTION_STRING: "-", which means standard output, is refused */
@@ -96,7 +96,7 @@ struct command {
     const char *name;
     const char *summary;  /* lower-case phrase */
     const char *example;  /* complete command line, printed first in the help */
-    const char *operands; /* such as "IN OUT.slc" */
+    const char *operands; /* operands in the usage line, such as "IN OUT.slc" */
     const char
         *operand_words; /* possible values of the operand, separated by blanks; NULL: paths */
     unsigned operands_min, operands_max;

@@ -325,7 +325,7 @@ static struct {
     struct log_json *log;
     bool own; /* opened by run_log_begin */
     uint64_t start_ns;
-    json_t *estimate; /* for the last event; NULL: none */
+    json_t *estimate; /* member `estimate` of the last event; NULL: none */
 } current;
 /* Needed because the signal thread may end the log while the run is completing. */
 static pthread_mutex_t current_mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -40,7 +40,7 @@ struct log_progress {
     /* number of completed iterations; `fit` is the fit of the last completed iteration */
     unsigned completed;
     double fit;
-    unsigned mode;     /* from 0 */
+    unsigned mode;     /* current mode, from 0 */
     const char *phase; /* phase of an operation without modes; otherwise "" */
     /* blocks of the pass, or units of the phase, that are done, and their total; total 0:
      * unknown */

@@ -23,12 +23,12 @@ struct run_state {
     /* name of the command; texts have no control characters (base/text/plain_text.h) */
     char name[32];
     char host[128], boot[64];
-    int64_t pid; /* positive, or 0: unknown */
+    int64_t pid; /* process id; 0: unknown */
     char phase[32];
     uint64_t iterations, iteration, completed, mode, done, total;
     double fit, delta, iteration_seconds; /* values of the last completed iteration */
-    double seconds;                       /* from the start to the last event */
-    double seconds_left;                  /* below 0: unknown */
+    double seconds;                       /* seconds from the start to the last event */
+    double seconds_left;                  /* estimated remaining seconds; below 0: unknown */
     double bytes_per_second, nnz_per_second;
     char reason[64];
     int exit_code; /* 0 to 255 */

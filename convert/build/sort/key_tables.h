@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 enum {
-    SLC_KEY_BATCH = 256, /* most entries per call; their columns stay in the level-1 cache */
+    /* maximum number of entries per call, so that their columns stay in the level-1 cache */
+    SLC_KEY_BATCH = 256,
     SLC_KEY_TABLES_BYTES_MAX = 128 << 10
 };
 

@@ -50,7 +50,7 @@ struct slc_splitter_keys {
     uint64_t *hi;
     /* Key bits from `cell_shift` to the highest bit of the last splitter select a cell. */
     unsigned cell_shift;
-    uint32_t cell_most;                          /* most splitters in one cell */
+    uint32_t cell_most;                          /* largest number of splitters in one cell */
     uint16_t cell_start[SLC_SPLITTER_CELLS + 1]; /* number of splitters below each cell */
 };
 

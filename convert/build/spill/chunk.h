@@ -45,7 +45,7 @@ struct slc_run {
  * otherwise it is the low and the high word. */
 struct slc_chunk_rows {
     const uint64_t *rows;
-    uint32_t count; /* at least 1 */
+    uint32_t count; /* number of rows, at least 1 */
     uint32_t frame;
     struct slc_key_range range;
     uint64_t any; /* OR of the first words of all rows, if the range is narrow */

@@ -18,7 +18,7 @@
 
 struct slc_read_ahead_options {
     struct slc_spill *spill; /* frozen from create to destroy */
-    unsigned requests;       /* most requests that are active at a time */
+    unsigned requests;       /* maximum number of requests that are active at a time */
     uint8_t *memory;         /* buffers * buffer_bytes, page-aligned */
     uint32_t buffers;        /* at least 2: one used by the caller, one being filled */
     uint32_t buffer_bytes;   /* size of a buffer, whole pages; the caller fetches larger chunks */

@@ -16,7 +16,7 @@ struct slc_scatter_shape {
     /* Entries in a buffer of narrow keys (convert/build/sort/key_frame.h). A buffer of other keys
      * holds two thirds of this number. */
     uint32_t entries;
-    uint32_t runs; /* most runs in a buffer */
+    uint32_t runs; /* maximum number of runs in a buffer */
 };
 
 /* Fill state of a worker's buffer for one bucket. */

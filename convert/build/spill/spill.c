@@ -39,7 +39,7 @@ struct slc_spill {
     uint32_t chunk_bytes; /* size of the largest chunk */
     uint64_t wait_ns;
     int fd;
-    int direct_fd; /* -1: none */
+    int direct_fd; /* descriptor for direct I/O; -1: none */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct slc_error fault; /* the first fault; status SLC_OK: none */

@@ -43,7 +43,7 @@ struct slc_spill_extent {
 struct slc_spill_options {
     const struct slc_files *files;  /* not NULL */
     const char *path;               /* the spill file, copied; must not exist without `keep` */
-    uint64_t max_bytes;             /* most bytes written to the file; 0: no limit */
+    uint64_t max_bytes;             /* maximum bytes written to the file; 0: no limit */
     uint32_t segment_bytes;         /* whole pages, at least the size of the largest chunk */
     uint32_t segment_count;         /* segments in memory; at least SLC_SPILL_SEGMENTS_MIN */
     bool keep;                      /* the file stays; the caller removes it */

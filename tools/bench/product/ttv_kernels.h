@@ -16,7 +16,9 @@ struct ttv_csr {
 };
 
 enum ttv_kernel {
-    TTV_SLUICE,      /* kernel of rivals/cpu/sptv.h; in the next five kernels, one switch differs */
+    /* kernel of rivals/cpu/sptv.h; each of the next five kernels is this kernel with one switch
+     * changed */
+    TTV_SLUICE,
     TTV_EMPTY,       /* with empty fibers */
     TTV_KEEP_UNUSED, /* with the whole vector */
     TTV_DROP_UNUSED, /* with a vector of only the indices that occur */

@@ -13,7 +13,7 @@
 
 /* Space for sorted layouts. */
 struct space {
-    uint64_t limit; /* --max-disk; 0: none */
+    uint64_t limit; /* value of --max-disk; 0: no limit */
     uint64_t used;  /* size of the layouts that were built or, in a dry run, would be built */
 };
 

@@ -183,7 +183,7 @@ struct arguments {
     struct solver_options solver;
     uint64_t seed;
     const char *init;
-    const char *holdout; /* NULL: none */
+    const char *holdout; /* value of --holdout; NULL: no nonzeros are held out */
     uint64_t holdout_seed;
     double max_seconds;
     const char *folder;
@@ -195,7 +195,7 @@ struct arguments {
     const char *log_json;
     bool restart;
     bool dry_run;
-    uint64_t max_disk; /* most bytes of the layouts that --layouts build adds; 0: no limit */
+    uint64_t max_disk; /* maximum bytes of the layouts that --layouts build adds; 0: no limit */
     double probe_seconds;
     bool no_probe;
     bool nowrite;
@@ -217,7 +217,7 @@ struct cpd {
     struct cpd_checkpoint checkpoint;
     struct log_json *log;
     bool started;       /* true once the start was logged */
-    json_t *iterations; /* for run.json */
+    json_t *iterations; /* records of the iterations, for run.json */
     struct report_reads reads;
     struct cpd_estimate estimate;
     uint64_t start_ns;
