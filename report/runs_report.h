@@ -16,10 +16,11 @@ struct slc_runs_list {
 
 /* Reads the records of the runs in folders directly below `folder`, and sorts them by descending
  * fit. A folder without a run.json is skipped. A folder whose run.json cannot be read is skipped
- * with a warning; if no run is left, its error is returned. If `folder` cannot be listed, the list
- * is empty. Links are relative to the folder of `output` if possible. Ownership: release with
- * slc_runs_list_clear, also after an error. Memory: one record at a time, and the options of all
- * runs. Errors: SLC_ERR_MEMORY; SLC_ERR_INPUT or SLC_ERR_IO if no record can be read. */
+ * with a warning; if no run is left, the error of this run.json is returned. If `folder` cannot be
+ * listed, the list is empty. Links are relative to the folder of `output` if possible. Ownership:
+ * release with slc_runs_list_clear, also after an error. Memory: one record at a time, and the
+ * options of all runs. Errors: SLC_ERR_MEMORY; SLC_ERR_INPUT or SLC_ERR_IO if no record can be
+ * read. */
 enum slc_status slc_runs_list_read(const char *folder,
                                    const char *output,
                                    struct slc_runs_list *list,

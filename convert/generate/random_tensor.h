@@ -27,7 +27,9 @@ struct slc_random_tensor {
     uint64_t sides[SLC_MAX_ORDER];
     uint64_t seed;
     enum slc_distribution distribution;
-    bool independent; /* uniform, with mode sizes whose product exceeds 2^128 */
+    /* true: coordinates are drawn independently, because the distribution is uniform and the
+     * product of the mode sizes exceeds 2^128 */
+    bool independent;
     struct slc_feistel linear;
     struct slc_feistel shuffles[SLC_MAX_ORDER];
     struct slc_zipf zipf[SLC_MAX_ORDER];

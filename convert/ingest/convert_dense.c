@@ -27,7 +27,7 @@ static enum slc_status flush_values(struct values *values, struct slc_error *err
                             err);
 }
 
-/* Parses the values of a line. Errors have the column only. */
+/* Parses the values of a line. Errors state the column, but not the line. */
 static enum slc_status
 parse_line(struct values *values, const struct slc_text_line *line, struct slc_error *err)
 {

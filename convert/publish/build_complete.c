@@ -264,7 +264,8 @@ static enum slc_status is_whole(const struct slc_builder_options *options,
     return pass_fault(&fault, status, err);
 }
 
-/* Reads complete.state in `folder`. *sound is true if it is valid and belongs to this build. */
+/* Reads complete.state in `folder`. *sound becomes true if the state is valid and belongs to this
+ * build. */
 static enum slc_status read_state(struct slc_complete_left *left,
                                   const char *folder,
                                   uint64_t *manifest_hash,

@@ -184,9 +184,9 @@ slc_gpu_slot_fill(struct slc_gpu *gpu, struct slc_gpu_slot **slot, struct slc_er
 
 /* ---- copies of blocks */
 
-/* Sets *follows if the next copy of the slot begins when its last copy ends, because that copy is
- * still pending. The copy then needs no event for its begin: events between copies delay the
- * copies. */
+/* Sets *follows to true if the last copy of the slot is still pending, so that the next copy begins
+ * when the last copy ends. The next copy then needs no event for its begin. (Events between copies
+ * delay the copies.) */
 static enum slc_status
 follows_copy(const struct slc_gpu_slot *slot, bool *follows, struct slc_error *err)
 {

@@ -62,8 +62,9 @@ struct sluice_device_options {
     enum sluice_split split;
     /* fraction of nonzeros for the GPU with SLUICE_SPLIT_STATIC, from 0 to 1 */
     double split_fraction;
-    uint64_t memory_bytes; /* limit per GPU; 0 means most of the free memory */
-    uint32_t streams;      /* copy streams per GPU; 0 means that the plan chooses the number */
+    /* limit of the memory used on each GPU; 0 means most of the free memory */
+    uint64_t memory_bytes;
+    uint32_t streams; /* copy streams per GPU; 0 means that the plan chooses the number */
     /* Only MTTKRP and decompositions use this member. With SLUICE_DEVICE_GPU, the number of GPUs in
      * `numbers`; 0 means the first GPU. Otherwise, the number of groups of processors that divide
      * the work, each with run.threads threads; 0 means no groups. */

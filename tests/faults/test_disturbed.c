@@ -280,7 +280,8 @@ static void run_alone(struct attempt *a)
     }
 }
 
-/* Disturbs before every operation of each kind, or before a random one. */
+/* Runs the command and disturbs its files before every operation of each kind, or before a random
+ * one. */
 static void disturb(struct attempt *a)
 {
     static uint64_t draws;

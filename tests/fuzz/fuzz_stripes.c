@@ -1,6 +1,6 @@
-/* Arbitrary bytes as a list of stripes, unchanged and with a recomputed checksum: an accepted list
- * is written again with the same bytes, its places are within its stripes, and opening it accesses
- * only files with names derived from it, which do not exist. */
+/* Arbitrary bytes as a list of stripes, unchanged and with a recomputed checksum. An accepted list
+ * is written again with the same bytes, and its places are within its stripes. Opening the list
+ * accesses only files whose names are derived from the list; these files do not exist. */
 #include "fuzz_store.h"
 
 #include "base/hash.h"

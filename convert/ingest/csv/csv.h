@@ -24,7 +24,7 @@ struct slc_csv_old {
 
 struct slc_csv_request {
     const struct slc_csv_spec *spec;
-    const struct slc_csv_old *old; /* NULL if this is not an append */
+    const struct slc_csv_old *old; /* the old store of an append, otherwise NULL */
     struct slc_input *input;
     const struct slc_csv_feed *feed; /* source of rows that are not text; `input` is then NULL */
     const char *name;                /* name of the table of a feed, for messages */

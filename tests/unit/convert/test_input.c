@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 enum {
-    /* Compresses to more than the 256 KiB read at a time. */
+    /* size of a text that compresses to more than 256 KiB, the bytes that are read at a time */
     UNLIKE_BYTES = 800000
 };
 

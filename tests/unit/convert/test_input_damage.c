@@ -8,9 +8,10 @@
 #include <string.h>
 
 enum {
-    /* Compresses to more than the 256 KiB read at a time. */
+    /* size of a text that compresses to more than 256 KiB, the bytes that are read at a time */
     UNLIKE_BYTES = 800000,
-    /* Compresses to one block with every filter, like any text of less than 64 KiB. */
+    /* size of a text that every filter compresses to one block, like any text of less than 64
+     * KiB */
     SMALL_TEXT = 600
 };
 

@@ -183,7 +183,8 @@ static void right(void)
     double bound = 0;
 
     for (unsigned i = 0; i < 300 * rank; i++) {
-        /* Multiples of 2^-80 of 30 bits below 2^26: exact in both. */
+        /* The numbers are multiples of 2^-80 below 2^26 that have 30 significant bits. A double and
+         * an integer of 128 bits represent them exactly. */
         const uint64_t drawn = slc_random_u64(slc_test_seed(), 0, i);
         const wide number = (wide)(drawn & 0x3fffffff) << ((drawn >> 40 & 31) + 44);
         const bool negative = i % rank < 3 && (drawn >> 50 & 1) != 0;

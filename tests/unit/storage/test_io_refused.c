@@ -208,7 +208,8 @@ static enum verdict with_little_locked_memory(void)
             slc_error_clear(&err);
             continue;
         }
-        /* Whether pinned pages count depends on the kernel; reading must work either way. */
+        /* The kernel determines whether pinned pages count as locked memory; reading must work in
+         * both cases. */
         if (status != SLC_OK || (!stats.registered && strstr(stats.note, "ulimit") == NULL)) {
             return FAILED;
         }

@@ -1,23 +1,30 @@
 /* The summary of `bench device` over a record made by hand. Two tensors of order 2 at rank 16 in
- * f64: a row of a factor has 128 bytes.
+ * f64: a row of a factor has 128 bytes. The lists below derive the expected figures. "a + b ms" are
+ * the times of modes 1 and 2.
  *
- * a.slc, 8 x 8192, 1e6 nonzeros: factors of 1 KiB and 1 MiB.
- *   ceiling   rows of 128 bytes: 800 GB/s in 1 KiB, 600 in 64 KiB, 200 in 16 MiB. 1 MiB is half way
- *             from 2^16 to 2^24 in the logarithm: 400. Both modes: 2 / (1/800 + 1/400) = 1600/3.
- *   sluice    2 + 6 = 8 ms, slowest over fastest 6/2 = 3; 2e6 nonzeros in 8 ms = 0.25 Gnnz/s;
- *             2 x 16 operations: 8 GFLOP/s; 128 + 128 + 4 bytes: 65 GB/s, 65 / (1600/3) = 0.121875
- *             of the ceiling. With copies 4 + 12 = 16 ms: 0.125 Gnnz/s, 8/16 = 0.5 of that in
- *             memory. Copies 1 + 3, kernels 2 + 6, either 2.5 + 7.5: (4 + 8 - 10) / 4 = 0.5.
- *   blco      6 + 10 = 16 ms: ratio 2, lowest mode min(6/2, 10/6) = 5/3. Both modes share a form,
- *             built in 32 ms: 32/16 = 2 MTTKRPs in all modes; 272 bytes at 0.125 Gnnz/s: 34
- *             GB/s.
- *   genten-c  3 + 4 = 7 ms for the permutations of two modes; mode 2 has no time: no sum.
- *   2 devices 1 + 3 = 4 ms: scaling 8/4 = 2. Their times 1 + 3 and 0.5 + 2.5: (4 - 3) / 7.
- *   amped     5 + 7 = 12 ms; on 2 devices 2 + 3 ms and 0.5 + 0.5 to exchange rows: scaling 12/6 =
- *             2, ratio 5/8. Their times 2 + 3 and 1 + 3: (5 - 4) / 9. A form for each mode, of the
- *             same time: 9 + 9 = 18 ms.
+ * a.slc has mode sizes 8 x 8192 and 1e6 nonzeros, so its factors have 1 KiB and 1 MiB.
+ *  - Ceiling: rows of 128 bytes are read at 800 GB/s in 1 KiB, at 600 in 64 KiB and at 200 in 16
+ *    MiB. 1 MiB is half way from 2^16 to 2^24 bytes in the logarithm: 400 GB/s. The harmonic mean
+ *    of both modes is 2 / (1/800 + 1/400) = 1600/3 GB/s.
+ *  - sluice: 2 + 6 = 8 ms; slowest over fastest mode: 6/2 = 3; rate: 2e6 nonzeros / 8 ms = 0.25
+ *    Gnnz/s. With 2 x 16 operations per nonzero, this is 8 GFLOP/s. With 128 + 128 + 4 bytes per
+ *    nonzero, it is 65 GB/s, and the fraction of the ceiling is 65 / (1600/3) = 0.121875.
+ *  - sluice with copies: 4 + 12 = 16 ms, which is 0.125 Gnnz/s, 8/16 = 0.5 of the rate in memory.
+ *    Copies take 1 + 3 ms, kernels 2 + 6 ms, and the time in which either runs is 2.5 + 7.5 ms. The
+ *    overlap, relative to the copies, is (4 + 8 - 10) / 4 = 0.5.
+ *  - blco: 6 + 10 = 16 ms; ratio to sluice: 2; lowest ratio of a mode: min(6/2, 10/6) = 5/3. Both
+ *    modes share a form, which is built in 32 ms, the time of 32/16 = 2 MTTKRPs in all modes. 272
+ *    bytes per nonzero at 0.125 Gnnz/s are 34 GB/s.
+ *  - genten-c: 3 + 4 = 7 ms to build the permutations of two modes. Mode 2 has no time, so there is
+ *    no sum.
+ *  - sluice on 2 devices: 1 + 3 = 4 ms; scaling: 8/4 = 2. The devices take 1 + 3 and 0.5 + 2.5 ms;
+ *    their spread is (4 - 3) / 7.
+ *  - amped: 5 + 7 = 12 ms. On 2 devices it takes 2 + 3 ms, and 0.5 + 0.5 ms to exchange rows;
+ *    scaling: 12/6 = 2; ratio to sluice: 5/8. The devices take 2 + 3 and 1 + 3 ms; their spread is
+ *    (5 - 4) / 9. Each mode has a form that is built in 9 ms, together 18 ms.
  *
- * b.slc, 8 x 8: sluice 1 + 1 ms, blco 8 + 8: ratio 8. Mean of blco: sqrt(2 x 8) = 4, lowest 5/3. */
+ * b.slc has mode sizes 8 x 8. sluice takes 1 + 1 ms and blco 8 + 8 ms: the ratio is 8. The mean
+ * ratio of blco over both tensors is sqrt(2 x 8) = 4, and its lowest ratio of a mode is 5/3. */
 #include "slc_test.h"
 #include "tools/bench/device/device_summary.h"
 

@@ -30,10 +30,10 @@ double device_model_flop(unsigned order, uint32_t rank);
  * constant. Returns NAN if no rows were measured. */
 double device_rows_ceiling(const json_t *ceilings, double row_bytes, double working_bytes);
 
-/* Sets two lists of the record. "summary" has an object for each tensor, precision, rank, kernel,
- * split and number of devices of the MTTKRPs in "rows". "summary_means" has the means over
- * all tensors, in an object for each combination of the other six members. If "rows" has no
- * MTTKRPs, sets neither list. */
+/* Sets the lists "summary" and "summary_means" of the record. "summary" has an object for each
+ * tensor, precision, rank, kernel, split and number of devices of the MTTKRPs in "rows".
+ * "summary_means" has the means over all tensors, in an object for each combination of the other
+ * six members. If "rows" has no MTTKRPs, sets neither list. */
 void device_summary_add(json_t *record);
 
 /* Columns of the tables that print the two lists. */

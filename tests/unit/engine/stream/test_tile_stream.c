@@ -15,7 +15,7 @@
 /* How the callbacks of the tile stream behave, and what they have observed. */
 struct watch {
     uint64_t fail_at; /* ordinal of the tile that fails */
-    uint64_t end_at;  /* turns, the last of which ends the run; 0: none */
+    uint64_t end_at;  /* number of the turn that ends the run; 0: no turn ends it */
     atomic_uint decoded[MAX_TILES];
     atomic_uint_fast64_t nnz;
     uint64_t tile[MAX_WORKERS];
