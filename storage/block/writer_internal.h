@@ -30,7 +30,7 @@ struct slc_journal_record {
 struct slc_journal_identity {
     uint64_t header_hash; /* hash of the header without totals */
     uint64_t target_bytes;
-    uint64_t tag; /* supplied by the caller */
+    uint64_t tag; /* identifies everything else that determines the file (slc_writer_resume) */
 };
 
 struct slc_journal;
