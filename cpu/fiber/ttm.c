@@ -41,7 +41,7 @@ static bool count_parts(const struct slc_ttm_job *job, uint64_t capacity, struct
 
     *parts = (struct parts){.bytes = 0};
     capacity = slc_div_up_u64(capacity, line_words) * line_words;
-    /* One word per nonzero of a chunk, and one more for the end of the last run. */
+    /* One word per nonzero of a chunk, and at least one more for the end of the last run. */
     parts->words = (SLC_CHUNK_NNZ + UINT64_C(64)) * sizeof(uint32_t);
     return capacity <= UINT32_MAX &&
            slc_mul_u64(capacity * sizeof(double), job->matrix->pitch, &parts->rows) &&

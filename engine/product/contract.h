@@ -25,7 +25,8 @@ struct slc_contract_options {
     const struct slc_files *files;
     const char *store;
     const char *output; /* path of the result; NULL if and only if every mode has a vector */
-    /* 0: only write the tensor to a new store with the indices of the input */
+    /* Number of vectors. 0: the tensor is only written to a new store, with the indices of the
+     * input. */
     unsigned vector_count;
     struct {
         unsigned mode;        /* 0-based, no mode twice */

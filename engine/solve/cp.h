@@ -168,7 +168,7 @@ struct slc_cp_options {
     enum slc_loss loss;
     enum slc_unlisted unlisted;
     enum slc_biases biases;
-    double huber;   /* where Huber's loss changes from squares to magnitudes; 0: 1 */
+    double huber;   /* delta of Huber's loss (base/loss.h), above 0; used only with this loss */
     unsigned inner; /* maximum number of inner iterations per row; 0: SLC_CP_INNER */
     uint64_t seed;
     /* Fraction of the nonzeros to hold out, at most 0.5 (engine/stream/holdout.h); 0: none. The

@@ -190,8 +190,9 @@ __device__ static inline void slc_mttkrp_group(const struct slc_mttkrp_sort *sor
     slc_mttkrp_place(sort, places);
 }
 
-/* Moves the numbers of an array to their positions. Called by all threads of the thread block. The
- * caller synchronizes the thread block before reading the numbers. */
+/* Permutes an array that has a number per nonzero of the chunk: each number moves to the position
+ * of its nonzero in `places`. Called by all threads of the thread block. The caller synchronizes
+ * the thread block before reading the numbers. */
 template <typename T>
 __device__ static inline void slc_mttkrp_move(T *array, const struct slc_mttkrp_places *places)
 {

@@ -36,7 +36,7 @@ struct slc_io_request {
 struct slc_io_options {
     const struct slc_files *files; /* NULL means the operating system */
     const char *const *paths;      /* the files; borrowed until open returns */
-    unsigned file_count;           /* at least 1; all files share the slots */
+    unsigned file_count;           /* number of files, at least 1; all files share the slots */
     /* number of buffers, and so the maximum number of reads in flight */
     unsigned slot_count;
     uint64_t slot_bytes; /* multiple of SLC_PAGE_BYTES */

@@ -45,10 +45,11 @@ enum slc_status slc_csv_sample(const struct slc_csv_request *request,
 /* Frees the sample; accepts an all-zero struct. */
 void slc_csv_sample_destroy(struct slc_csv_sample *sample);
 
-/* Estimated cost of reading a table and writing its names. */
+/* Estimated cost of reading a table and writing its names. A member with `most` in its name is for
+ * the largest possible number of distinct strings, and the member beside it for the expected
+ * number. */
 struct slc_csv_forecast {
-    /* Memory while the table is read, without that of the process: expected, and for the largest
-     * possible number of strings (most). */
+    /* memory while the table is read, without the memory that the process needs otherwise */
     uint64_t memory_bytes, memory_most_bytes;
     uint64_t spool_bytes, spool_most_bytes; /* bytes of the temporary files */
     uint64_t read_bytes;                    /* part of spool_bytes that is read back */

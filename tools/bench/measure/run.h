@@ -108,7 +108,7 @@ struct bench_steps {
     void *values;                       /* values of the command's options, initially all-zero */
     const struct bench_options *common; /* within `values` */
     void *state;
-    struct operands *operands; /* receives all operands; NULL if there is at most one */
+    struct operands *operands; /* receives all operands; NULL if the command has at most one */
     /* Measures and adds the figures to the record. `operand` is the first operand, or NULL. */
     enum slc_status (*measure)(void *state,
                                const char *operand,

@@ -17,8 +17,8 @@ _Static_assert((int)LEVELS <= (int)BENCH_LEVELS_MAX, "BENCH_LEVELS_MAX is too sm
 #define LEAST_BYTES  (UINT64_C(1) << 20)
 #define MEMORY_BYTES (UINT64_C(4) << 30) /* default size of the working set for memory */
 #define SWEEPS       UINT64_C(2)         /* sweeps over the set for memory, per run */
-/* A run of a peak computes this number of operations per byte that a run of another ceiling moves,
- * so that the runs take about the same time. */
+/* If a run that measures a bandwidth moves B bytes, a run that measures the peak computes this
+ * number times B operations, so that both take about the same time. */
 #define FLOP_PER_BYTE UINT64_C(16)
 /* Number of the measured GPU. */
 #define ORDINAL 0U
