@@ -26,7 +26,7 @@ enum { FILE_BYTES_MAX = 1 << 24 };
 enum slc_status
 __wrap_signals_start(void (*abandon)(void *context), void *context, struct slc_error *err);
 int __wrap_access(const char *path, int mode);
-/* Provided by sanitizers, if any. */
+/* Sanitizers provide this function; without a sanitizer, its address is NULL. */
 void __sanitizer_set_report_fd(void *fd) __attribute__((weak));
 
 enum slc_status

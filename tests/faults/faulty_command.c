@@ -60,7 +60,7 @@ void __real_slc_buffer_destroy(struct slc_buffer *buffer);
 void __wrap_slc_buffer_destroy(struct slc_buffer *buffer);
 void __real_slc_buffer_shrink(struct slc_buffer *buffer, size_t bytes);
 void __wrap_slc_buffer_shrink(struct slc_buffer *buffer, size_t bytes);
-/* Provided by LeakSanitizer, if any. */
+/* LeakSanitizer provides this function; without it, the address is NULL. */
 int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 
 /* Counts an operation; returns whether it must fail. */

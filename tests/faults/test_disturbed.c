@@ -1,6 +1,7 @@
 /* Changes the files of a running command from outside: a file of a store is truncated, modified or
  * replaced, also under a map; a text is truncated, modified or extended; the folder of the results
- * is removed. Each happens before the k-th file operation, for every k or a sample.
+ * is removed. Each of these changes happens before the k-th file operation of the command, for
+ * every k or for a sample of all k.
  *
  * The command ends by itself, leaves nothing open, and either exits with 0 and a right result or
  * names the file at fault. Results are complete or absent. Once the inputs are restored, the same

@@ -38,7 +38,8 @@ struct nonzeros {
     double values[COUNT];
 };
 
-/* With duplicates and zeros; the pieces have integers, floats or doubles. */
+/* Makes nonzeros with duplicates and zeros. The values of a piece are integers, floats or
+ * doubles. */
 static void make(const struct way *way, struct nonzeros *made)
 {
     for (uint64_t i = 0; i < COUNT; i++) {

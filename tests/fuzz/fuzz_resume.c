@@ -50,7 +50,7 @@ static const struct fuzz_file files[] = {{PART SLC_PUSHED_STATE_NAME, fuzz_seal_
                                          {PART SLC_COMPLETE_STATE_NAME, fuzz_seal_state},
                                          {OUTPUT "/" SLC_COMPLETE_STATE_NAME, fuzz_seal_state}};
 
-/* Large enough for several blocks. */
+/* Converts a text that is large enough for several blocks. */
 static struct slc_recorded *convert_once(void)
 {
     struct slc_recorded *disk = slc_recorded_create();

@@ -22,7 +22,8 @@ static void remove_all(void)
 const char *fuzz_folder(void)
 {
     if (folder[0] == '\0') {
-        /* In memory if possible: a million small files per hour. */
+        /* The folder is in memory if possible, because a target writes a million small files per
+         * hour. */
         (void)snprintf(folder, sizeof folder, "%s/slc-fuzz-XXXXXX",
                        access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
         if (!mkdtemp(folder)) {

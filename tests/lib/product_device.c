@@ -183,7 +183,7 @@ static enum slc_status product_open(struct slc_device *device,
         }
         return status;
     }
-    /* The statistics start now. */
+    /* Statistics exclude everything before this call. */
     atomic_store(&self->blocks, 0);
     atomic_store(&self->nnz, 0);
     atomic_store(&self->block_bytes, 0);

@@ -205,7 +205,7 @@ static void multiplies(void)
         options.compute.io = variant < 2 ? SLUICE_IO_PREAD : SLUICE_IO_MMAP;
         options.compute.deterministic = variant == 3;
         API_OK(sluice_mttkrp(store, 0, RANK, factors, output, ROWS * RANK, &options, &err), &err);
-        /* Small integers and quarters: every sum is exact. */
+        /* Values are small integers and quarters, so every sum is exact. */
         CU_ASSERT_EQUAL(memcmp(output, expected, sizeof output), 0);
     }
     options.compute.precision = SLUICE_F32;

@@ -319,7 +319,7 @@ static void random_moments(void)
         normal_sum += z;
         normal_squares += z * z;
     }
-    /* Five standard deviations of the means. */
+    /* The tolerance is five standard deviations of the means. */
     CU_ASSERT_DOUBLE_EQUAL(sum / (double)count, 0.5, 5 * 0.2887 / 316);
     CU_ASSERT_DOUBLE_EQUAL(squares / (double)count, 1.0 / 3, 5 * 0.2981 / 316);
     CU_ASSERT_DOUBLE_EQUAL(normal_sum / (double)count, 0, 5.0 / 316);
@@ -574,7 +574,8 @@ static void characters_are_measured(void)
         {"\xf0\x9f\x8c\x8a", 4, 4},
         {"\xf0\x9f\x8c\x8a", 3, 0},
         {"\xf4\x8f\xbf\xbf", 4, 4},
-        /* Overlong, a surrogate, above U+10FFFF, a continuation byte. */
+        /* Invalid: overlong forms, a surrogate, a character above U+10FFFF, and a continuation
+         * byte. */
         {"\xc0\x80", 4, 0},
         {"\xc1\xbf", 4, 0},
         {"\xe0\x9f\xbf", 4, 0},

@@ -121,7 +121,8 @@ static void uneven_processors(void)
     CU_ASSERT_EQUAL(topology.processor_count, 0);
 }
 
-/* Any number of workers on any machine: each has its own processor, and nodes are balanced. */
+/* For any number of workers on any machine, each worker has its own processor, and nodes are
+ * balanced. */
 static void places_are_distinct_and_even(void)
 {
     const struct slc_topology topology = imagine(3, 5, 4);

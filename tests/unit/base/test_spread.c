@@ -85,8 +85,8 @@ static void cores_before_hyperthreads(void)
     CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 8, 2, &allowed), 0);
 }
 
-/* With the real system calls: all but one of the thread's processors have other workers. It moves
- * there, and keeps its original affinity. */
+/* Uses the real system calls. All but one of the thread's processors have other workers. The thread
+ * moves to the free processor, and keeps its original affinity. */
 static void moves_without_binding(void)
 {
     unsigned empty = CPU_SETSIZE, worker = 0, bound;

@@ -50,7 +50,7 @@ static void test_variants_yield_the_same_bytes(void)
     }
 }
 
-/* Large enough to spill and to overflow the smallest sort area several times. */
+/* The input is large enough to spill and to overflow the smallest sort area several times. */
 static void test_overflow_recurses(void)
 {
     static const enum shape shapes[] = {UNIFORM, SKEWED, SORTED, EQUAL};
@@ -173,9 +173,9 @@ static void test_extents_cut_tiles(void)
     input_destroy(&input);
 }
 
-/* Sorted by fibers of mode 3, as the beginning shows, with more and longer fibers of mode 1 across
- * the input. Whatever the sample suggests, the right mode is found, and the store is the same as
- * with an explicit mode. */
+/* The input is sorted by fibers of mode 3, which its beginning shows, but has more and longer
+ * fibers of mode 1, whose nonzeros are spread over the whole input. Whatever the sample suggests,
+ * the right mode is found, and the store is the same as with an explicit mode. */
 static void test_fibers_found_by_any_way(void)
 {
     static const uint64_t dims[] = {600, 50, 6, 3};

@@ -253,7 +253,7 @@ static void test_refused_outputs(void)
     input_destroy(&input);
 }
 
-/* Killed between the two renames that replace a store, then run again. */
+/* A build is killed between the two renames that replace a store, and then runs again. */
 static void test_interrupted_replacement(void)
 {
     const char *path = store_in_folder("swap.slc");

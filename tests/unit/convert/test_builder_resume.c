@@ -66,7 +66,7 @@ static void test_stops(void)
     input_destroy(&trial.input);
 }
 
-/* Stopped again and again, a little later each time. */
+/* A build is stopped again and again, each time a little later. */
 static void test_many_stops(void)
 {
     struct trial trial;

@@ -471,7 +471,7 @@ enum { SHARED = 20000, AT_ONCE = 64 };
 static void share(void *context, unsigned worker, unsigned workers)
 {
     struct sharing *sharing = context;
-    /* Each string with the slack that a lookup needs. */
+    /* A string needs SLC_DICTIONARY_SLACK readable bytes after its end for a lookup. */
     char names[AT_ONCE][16 + SLC_DICTIONARY_SLACK];
 
     (void)workers;
@@ -538,7 +538,7 @@ check_name(void *context, const char *text, size_t bytes, struct slc_error *err)
     return SLC_OK;
 }
 
-/* 12 MB of strings with memory for 8 KiB of them. */
+/* The dictionary receives 12 MB of strings, but has memory for only 8 KiB of them. */
 static void test_dictionary(void)
 {
     enum { NAMES = 40000 };

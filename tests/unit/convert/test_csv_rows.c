@@ -467,7 +467,7 @@ static void read_table(struct slc_csv_part *part,
         memset(part->text + part->bytes, next_random(state) % 2 ? '\n' : '"', SLC_CSV_SLACK);
         part->position = 0;
         part->lines = 0;
-        /* Often too small for all strings with doubled quotes. */
+        /* The space for strings with doubled quotes is often too small for all of them. */
         part->spare_begin = part->bytes + SLC_CSV_SLACK;
         part->spare_end =
             part->spare_begin + next_random(state) % 2 * TEXT_BYTES + next_random(state) % 40;
@@ -522,7 +522,7 @@ static void compare_tables(const char *set, unsigned turns, uint64_t counts[3])
     slc_csv_lay_out_rows(&table, 1 << 30);
     CU_ASSERT_EQUAL(table.row_bytes, 4 + 8 + 1 + 4 + 8);
     if (strcmp(set, "plain") == 0) {
-        /* With memory for more strings than 4-byte numbers. */
+        /* The memory is sufficient for more strings than 4-byte numbers can count. */
         slc_csv_lay_out_rows(&table, UINT64_C(1) << 40);
         CU_ASSERT_EQUAL(table.row_bytes, 8 + 8 + 1 + 8 + 8);
     }

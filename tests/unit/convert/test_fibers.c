@@ -117,7 +117,8 @@ static const uint64_t *const *view(const struct rows *rows)
     return (const uint64_t *const *)rows->columns;
 }
 
-/* Counted by several workers in batches of `cut`, with all coordinates `base` too large. */
+/* Returns the choice for `rows`, which several workers count in batches of `cut`. `base` is added
+ * to all coordinates and passed as their base. */
 static struct slc_fiber_choice
 choose(const struct rows *rows, unsigned workers, uint32_t cut, uint64_t base)
 {
@@ -252,7 +253,8 @@ guess(const struct rows *from, uint32_t stretches, bool spread, uint64_t expecte
     return run;
 }
 
-/* Sorted by the few long fibers of mode 3; those of mode 1 are longer, but all over the input. */
+/* The input is sorted by the few long fibers of mode 3. The fibers of mode 1 are longer, but their
+ * nonzeros are spread over the whole input. */
 static void test_guess(void)
 {
     struct rows rows;

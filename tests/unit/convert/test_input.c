@@ -167,7 +167,8 @@ static void compressed_files(void)
             const struct slc_files *files = short_files();
 
             CU_ASSERT_PTR_NOT_NULL_FATAL(packed);
-            /* Repetitive from there on, so that xz, the slowest, compresses it faster. */
+            /* The text repeats its first UNLIKE_BYTES bytes, so that xz, the slowest compressor,
+             * compresses it faster. */
             for (size_t i = UNLIKE_BYTES; i + 1 < bytes; i++) {
                 text[i] = text[i - UNLIKE_BYTES];
             }
@@ -377,7 +378,7 @@ static void continues_after_a_piece(void)
     SLC_ASSERT_OK(slc_input_identity(input, &other, &err), &err);
     CU_ASSERT_NOT_EQUAL(other, identity);
     slc_input_close(input);
-    /* Repetitive from there on, to compress faster. */
+    /* The text repeats its first UNLIKE_BYTES bytes, so that it is compressed faster. */
     for (size_t i = UNLIKE_BYTES; i + 1 < bytes; i++) {
         text[i] = text[i - UNLIKE_BYTES];
     }

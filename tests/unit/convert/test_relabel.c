@@ -58,7 +58,7 @@ static void test_numbers(void)
 {
     enum { LENGTH = 5000 };
     static uint32_t counts[LENGTH];
-    /* Bounds of the counts: around the size of the table, and beyond it. */
+    /* Bounds of the counts, around the size of the table and above it. */
     static const uint32_t bounds[] = {2, 5, 65535, 65537, 70000, UINT32_MAX};
 
     check_numbers((const uint32_t[]){3, 3}, 2, true);
@@ -359,8 +359,9 @@ static void test_limits(void)
     input_destroy(&input);
 }
 
-/* Small enough for hundreds of builds, and large enough for each to spill, to split its bucket and
- * to be smaller when relabelled; few sampled coordinates mean few buckets and few chunks. */
+/* The input is small enough for hundreds of builds, but large enough that each build spills and
+ * splits its bucket, and that relabelling makes the store smaller. Few coordinates are sampled, so
+ * there are few buckets and few chunks. */
 static const struct build hundreds = {
     .workers = 2, .cut = 3000, .memory = 100 << 20, .sample = 40, .block_bytes = 64 << 10};
 

@@ -231,7 +231,7 @@ static void test_budget(void)
     close_fixture(&f);
 }
 
-/* Several scans in the smallest memory, with split and whole rows. */
+/* With the smallest memory, this tensor needs several scans, and has split and whole rows. */
 static const struct shape large = {"", 3, {40, 7, 3000}, 150000};
 /* A tensor with several consecutive blocks of whole fibers. */
 static const struct shape large_fibers = {"", 3, {40, 7, 30000}, 330000};

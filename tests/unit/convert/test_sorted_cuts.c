@@ -228,7 +228,7 @@ static void test_target(void)
     CU_ASSERT(slc_sorted_cuts_memory_bytes(0) > 0);
 }
 
-/* Greedy partitions, written out. */
+/* Compares partitions with greedy partitions that were computed by hand. */
 static void test_greedy(void)
 {
     struct slc_row_run runs[] = {{0, 4, 6},   {4, 4, 4},  {8, 4, 1},

@@ -55,7 +55,7 @@ static void test_fields(void)
     slc_state_destroy(&state);
 }
 
-/* Every bit of the head and some of the rest flipped; every length. */
+/* A file is rejected if any of its bits is flipped, and if it is cut to any smaller size. */
 static void test_altered(void)
 {
     const struct slc_files *files = slc_files_system();

@@ -55,7 +55,8 @@ static void assigns_as_all_permutations_do(void)
     }
 }
 
-/* A greedy assignment would gain only 9 + 0 instead of 8 + 8. */
+/* A greedy assignment would first take the gain of 9, and would gain only 9 + 0 instead of 8 +
+ * 8. */
 static void is_not_greedy(void)
 {
     const double gains[4] = {9, 8, 8, 0};

@@ -156,8 +156,8 @@ static void test_edges(void)
     backend->ops->destroy(backend);
 }
 
-/* Full tiles whose rows overflow the window or span many pieces of a private output, and dense
- * ones. */
+/* Tests full tiles whose rows exceed the window or span many pieces of a private output, and dense
+ * tiles. */
 static void test_large_tiles(void)
 {
     static const uint64_t dims[][3] = {{30000, 400, 300}, {3000000, 50, 60}, {700, 4000, 5000}};
@@ -291,7 +291,8 @@ static void test_ordered_run_bits(void)
     backend->ops->destroy(backend);
 }
 
-/* One worker, f64, added directly to the output: the oracle's own order, so the oracle's bits. */
+/* One worker adds directly to an output of f64, in the same order as the oracle, so the result has
+ * the same bits as the oracle's. */
 static void test_direct_bits(void)
 {
     static const uint64_t dims[] = {90, 50, 70};
@@ -316,7 +317,7 @@ static void test_direct_bits(void)
     backend->ops->destroy(backend);
 }
 
-/* Row numbers above 2^32 in a factor; its memory is only touched at nonzeros. */
+/* A factor has row numbers above 2^32. Only the memory of rows with nonzeros is accessed. */
 static void test_four_billion_rows(void)
 {
     const uint64_t rows = UINT64_C(4500000000);

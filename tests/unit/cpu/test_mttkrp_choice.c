@@ -149,7 +149,8 @@ static void all_of_the_pass_counts(void)
     CU_ASSERT_EQUAL(winner_of(&costs, 2), SLC_CONFLICT_PRIVATE);
 }
 
-/* Private outputs that every tile touches anew cost more than tiles alone show. */
+/* If every tile touches another part of the private outputs, these outputs cost more than the times
+ * of the tiles show, but at most the cost of one whole private output. */
 static void copies_are_paid_for(void)
 {
     struct costs costs = {.private_ns = 4, .locked_ns = 5};
@@ -201,7 +202,8 @@ static void adding_up_is_measured(void)
     }
 }
 
-/* A pass that ends within the trial, has empty tiles, or no rival, decides nothing. */
+/* The strategy does not change if the pass ends within the trial, if its tiles are empty, or if
+ * there is no second strategy. */
 static void decides_nothing_too_early(void)
 {
     const struct costs costs = {.private_ns = 9, .locked_ns = 4};
@@ -268,14 +270,15 @@ static void forecasts_measured_times(void)
         enum slc_conflict chosen, rival;
     } cases[] = {
         {1, 20000000, {5000000, 3000000, 1000000}, SLC_CONFLICT_DIRECT, SLC_CONFLICT_AUTO},
-        /* Small modes cost nothing either way; there is nothing to gain. */
+        /* With small modes, both strategies take about the same time, so a trial gains nothing. */
         {2, 20000000, {1000, 1000, 3587}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_AUTO},
         {64, 900000000, {1000, 1000, 3587}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_AUTO},
         /* Tiles that would need sorting: 40 against 65 ns; private outputs for many workers cost
          * too much. */
         {2, 20000000, {3000000, 5000000, 1000000}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_AUTO},
         {64, 20000000, {5000000, 3000000, 1000000}, SLC_CONFLICT_LOCKED, SLC_CONFLICT_AUTO},
-        /* So many tiles that trying the presumably slow strategy costs little. */
+        /* There are so many tiles that trying the strategy with the slower forecast costs
+         * little. */
         {2, 52599649, {4774840, 4774840, 56727}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED},
         {64, 900000000, {5000000, 3000000, 1000000}, SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED},
         /* A large mode whose tiles have narrow windows: both strategies cost about the same. */

@@ -48,8 +48,8 @@ static void check_trials(struct slc_backend *backend, struct problem *problem)
     }
 }
 
-/* Orders 1 to 6, odd ranks, both types; passes that end within a trial, at its end, and far
- * after it. */
+/* Tests orders 1 to 6, odd ranks and both types, with passes that end during a trial, at its end,
+ * and long after it. */
 static void yields_the_oracles_bits(void)
 {
     static const uint64_t lengths[] = {1, 9, 40, 300, 3000};

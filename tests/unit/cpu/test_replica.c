@@ -162,7 +162,8 @@ static void test_wide_keys(void)
     problem_destroy(&problem);
 }
 
-/* On two nodes, the second with one worker of three: the same sums, and memory on each node. */
+/* With two nodes, of which the second has one of three workers, the sums are the same, and each
+ * node has memory. */
 static void test_nodes(void)
 {
     static const struct slc_placement placement = {
@@ -233,8 +234,8 @@ static void test_repeatable(void)
     backend->ops->destroy(backend);
 }
 
-/* Every instruction set, from chunks with runs, long runs and none. Sets with fused multiply-add
- * round less often; integers are exact in all. */
+/* Compares all instruction sets, for chunks with runs, with long runs and without runs. Instruction
+ * sets with fused multiply-add round less often. With integers, all results are exact. */
 static void check_sets(struct slc_backend *backend, struct problem *problem, double tolerance)
 {
     static const char *const sets[] = {"portable", "avx2", "avx512", "neon"};

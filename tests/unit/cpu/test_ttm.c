@@ -271,7 +271,8 @@ static void check_problem(struct problem *problem, double tolerance)
     taken_destroy(&taken);
 }
 
-/* Mean run 0: nonzeros in any order. Otherwise: fiber runs of the mode, served as runs or not. */
+/* If the mean length of runs is 0, nonzeros are in any order. Otherwise, they are in fiber runs of
+ * the mode, which the tiles deliver as runs or nonzero by nonzero. */
 struct shape {
     unsigned order;
     uint64_t dims[6];

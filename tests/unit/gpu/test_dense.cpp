@@ -35,7 +35,8 @@ struct output_of_mttkrp {
     output_of_mttkrp(const output_of_mttkrp &) = delete;
 };
 
-/* The update and the Gram matrix of its factor, on a device with its own order. */
+/* Computes the update and the Gram matrix of the updated factor on an emulated device, whose order
+ * of execution depends on `seed`. */
 static void solve_on_device(const problem &given, unsigned seed, solved *result)
 {
     const output_of_mttkrp output(given);
@@ -214,7 +215,8 @@ static void solve_on_cpu(const problem &given, struct slc_matrix *x)
     slc_dense_destroy(dense);
 }
 
-/* As accurate as the CPU on the same system, to the limit of singularity. */
+/* Solutions are as accurate as those of the CPU for the same system, up to the condition at which a
+ * system counts as singular. */
 static void test_conditions(void)
 {
     static const uint32_t ranks[] = {6, 16, 33, 64, 80};

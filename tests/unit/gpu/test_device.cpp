@@ -18,7 +18,7 @@ static void assert_ok(device_run *run, enum slc_status status)
     SLC_ASSERT_OK(status, &run->err);
 }
 
-/* One MTTKRP of integers: bit for bit the oracle's. */
+/* Computes one MTTKRP of integers, whose result has the same bits as the result of the oracle. */
 static void check_mode(device_run *run, unsigned mode)
 {
     std::vector<double> rows;

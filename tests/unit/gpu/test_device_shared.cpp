@@ -157,7 +157,8 @@ static void copies_directly(void)
     check_direct(tensor, 5, false);
 }
 
-/* Processes every block if that does not wait, and polls until all have been computed. */
+/* Processes each block as soon as the device takes it without waiting, and polls until all blocks
+ * have been computed. */
 static void take_polled(device_run *run)
 {
     const struct slc_device_ops *ops = run->device->ops;

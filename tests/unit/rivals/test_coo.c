@@ -171,7 +171,8 @@ static void check_order(const struct slc_coo *coo, const struct fake_tensor *ten
     CU_ASSERT_EQUAL(sum, tensor->nnz * (tensor->nnz - (tensor->nnz > 0)) / 2);
 }
 
-/* One to three sweeps of the sort, at their limits, with different numbers of threads. */
+/* Tests sorts of one to three sweeps, with mode sizes at the limits of each number of sweeps, and
+ * with different numbers of threads. */
 static void test_permutations(void)
 {
     static const uint64_t dims[] = {1, 2, 2048, 2049, 1 << 22, (1 << 22) + 1, UINT64_C(1) << 32};

@@ -34,7 +34,8 @@ static double draw_value(struct random_stream *random, enum value_kind kind, uin
     case VALUES_CONSTANT:
         return 2.5;
     case VALUES_INTEGER: {
-        /* Mostly small, some negative, a few up to 2^53: the exceptions of their groups. */
+        /* Most values are small, some are negative, and a few, the exceptions of their groups, have
+         * magnitudes of up to 2^53. */
         int64_t value = (int64_t)draw_below(random, 40) - 4;
 
         if (draw_below(random, 100) == 0) {

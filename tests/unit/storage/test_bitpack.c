@@ -224,7 +224,8 @@ static void test_patched(void)
     }
 }
 
-/* One group of 100 values below 16 and two exceptions; each rule violated once. */
+/* Encodes a group of 100 values, of which two are exceptions and the others are below 16, and
+ * violates each rule once. */
 static void test_damage(void)
 {
     uint64_t lo[100], values[ROOM], used;

@@ -275,7 +275,8 @@ static void check_zeros_found(const struct tile_case *tile)
     CU_ASSERT(slc_decoder_force(NULL));
 }
 
-/* Zeros are found in every form of values: few and many, alone, and among negative values. */
+/* Values of zero are found in every form of values: few and many zeros, only zeros, and zeros among
+ * negative values. */
 static void test_zeros(void)
 {
     static const uint32_t every[] = {1, 2, 7, 131, 8000};
@@ -312,8 +313,8 @@ static double value_of(unsigned kind, uint32_t i)
     return kind == 0 ? equal : kind == 1 ? 1 + i % 5 : 1 / (1.0 + i);
 }
 
-/* One decoder for tiles of short or long keys, with equal values in every other tile: equal values
- * are filled once per tile, other values and keys chunk by chunk. */
+/* One decoder decodes tiles of short or long keys, with equal values in every other tile. It fills
+ * equal values once per tile, and other values and keys chunk by chunk. */
 static void test_one_decoder(void)
 {
     struct random_stream random = stream_of(12);

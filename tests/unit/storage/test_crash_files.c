@@ -141,7 +141,7 @@ static void test_model_rename(void)
     slc_recorded_destroy(disk);
 }
 
-/* Two exchanged names: both as before, or both as after. */
+/* After a crash, two exchanged names are both as before the exchange, or both as after it. */
 static void test_model_exchange(void)
 {
     struct slc_recorded *disk = slc_recorded_create();

@@ -66,7 +66,8 @@ static void check_changed(struct slc_decoder *decoder,
     follow_end(&followed);
 }
 
-/* Every bit of the directory and the data, about a third of them in quick tests. */
+/* Flips every bit of the directory and the data, one after the other; quick tests flip about a
+ * third of these bits. */
 static void
 flip_bits(struct block_image *image, const struct slc_layout_info *info, struct ends *ends)
 {

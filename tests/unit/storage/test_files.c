@@ -24,7 +24,7 @@ static const char *path_in(const char *folder, const char *name)
     char *path = paths[next++ % 16];
     char joined[sizeof paths[0]];
 
-    /* Not directly into `path`: `folder` may be in the same array. */
+    /* The path is not joined directly into `path`, because `folder` may be in the same array. */
     (void)snprintf(joined, sizeof joined, "%s/%s", folder, name);
     memcpy(path, joined, sizeof joined);
     return path;
@@ -161,7 +161,7 @@ static void test_whole_transfers(void)
     }
     slc_faulty_init(&faulty);
     fd = faulty.table.open(faulty.table.self, path, O_RDWR | O_CREAT, 0600);
-    /* Written in pieces of 7 bytes. */
+    /* The file is written in pieces of 7 bytes. */
     slc_faulty_shorten(&faulty, SLC_FAULTY_WRITE, 1, 7);
     SLC_ASSERT_OK(slc_file_write_at(&faulty.table, fd, path, data, sizeof data, 100, &err), &err);
     slc_faulty_shorten(&faulty, SLC_FAULTY_READ, 1, 7);

@@ -80,7 +80,7 @@ static void test_memory_file_system(void)
 
 static void test_truncated_file(void)
 {
-    /* Truncated between pages and inside one. */
+    /* The file is truncated between pages and within a page. */
     static const uint64_t ends[] = {20 * PAGE, 20 * PAGE + 100, 23 * PAGE + 4095, 0};
 
     for (size_t v = 0; v < SLC_COUNT(variants); v++) {

@@ -219,7 +219,8 @@ static void sums_of_squares(void)
     }
 }
 
-/* Without nonzeros only the order of keys shows that files do not match. */
+/* If files have no nonzeros, only the orders of their keys show that the files do not belong to the
+ * same store. */
 static void other_keys(void)
 {
     struct slc_error err = SLC_ERROR_INIT;

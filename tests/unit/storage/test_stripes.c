@@ -346,12 +346,13 @@ static void test_search(void)
     make_striped(&s, FEW_PAGES, 3);
     SLC_ASSERT_OK(open_list(&s, &err), &err);
 
-    /* In another folder of the list, as after drives were mounted in another order. */
+    /* The stripe is in another folder of the list, as after drives were mounted in another
+     * order. */
     (void)snprintf(moved, sizeof moved, "%s/a/%s", s.folder, strrchr(s.stripes[1], '/') + 1);
     CU_ASSERT_EQUAL(rename(s.stripes[1], moved), 0);
     SLC_ASSERT_OK(open_list(&s, &err), &err);
 
-    /* In a folder that only the environment variable names. */
+    /* The stripe is in a folder that only the environment variable names. */
     make_folder(s.folder, "elsewhere", folder, sizeof folder);
     (void)snprintf(folder + strlen(folder), 200, "/%s", strrchr(s.stripes[1], '/') + 1);
     CU_ASSERT_EQUAL(rename(moved, folder), 0);

@@ -96,7 +96,7 @@ static void same_bits_on_any_devices(void)
     }
 }
 
-/* Small budgets and other I/O methods: two slots shared by all devices, nothing cached. */
+/* With small budgets and other I/O methods, all devices share two slots, and no block is cached. */
 static void same_bits_with_little_memory(void)
 {
     struct slc_cp_result want, got;
@@ -155,7 +155,7 @@ static void equal_shares_agree(void)
     }
 }
 
-/* More devices than partitions or rows: some only pass rows on. */
+/* If there are more devices than partitions or rows, some devices only pass rows on. */
 static void devices_may_have_nothing(void)
 {
     static const uint64_t dims[] = {2, 3, 50};

@@ -349,14 +349,15 @@ static void check_decomposition(const struct slc_hybrid_wish *wish, unsigned add
         alone += result.hybrid[n].passes_alone;
     }
     CU_ASSERT(distance <= 1e-8);
-    /* Written by the test and at the start; read back before the next MTTKRP, and at the end. */
+    /* Factors are written by the test and at the start. They are read back before the next MTTKRP
+     * and at the end. */
     CU_ASSERT_EQUAL(fake_counts(shared.run.device)->factors_written, 6);
     read = fake_counts(shared.run.device)->factors_read;
     if (wish->kind != SLC_HYBRID_ADAPTIVE) {
         CU_ASSERT_EQUAL(read, 3 * 4 - 1 + 3);
     } else if (add_us > 0) {
-        /* One pass of each mode measures the cost of the CPU's part. The second is a trial if
-         * passes are slow. The others need no factor. */
+        /* In one pass of each mode, the cost of the CPU's part is measured. If passes are slow, the
+         * second pass is a trial. The other passes need no factor. */
         CU_ASSERT(alone >= 3 * 2);
         CU_ASSERT_EQUAL(fake_counts(shared.run.device)->outputs_added, 3 * 4 - alone);
         CU_ASSERT(alone < 3 * 3 || read == 2 + 3);

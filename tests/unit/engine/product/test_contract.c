@@ -53,7 +53,7 @@ static void test_against_naive(void)
             struct build build = plenty;
             struct problem problem;
 
-            /* Relabelled modes, and fibers of the first mode kept together. */
+            /* The store has relabelled modes, or keeps the fibers of the first mode together. */
             build.relabel = variant == 1 ? SLC_RELABEL_FREQUENCY : SLC_RELABEL_NONE;
             build.fibers = variant == 2 ? SLC_FIBERS_GIVEN : SLC_FIBERS_AUTO;
             build.run.bits = variant == 2 ? 12 : 0;

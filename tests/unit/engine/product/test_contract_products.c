@@ -25,16 +25,17 @@ static const struct shape_case cases[] = {
     {3, {100, 2000, 60}, 150000, 2, UNIFORM, 3, false},
     {3, {100, 2000, 60}, 50000, 2, SKEWED, 3, true},
     {3, {100, 2000, 60}, 50000, 5, SKEWED, 3, true},
-    /* Sums in order: fibers that span tiles, sums that cancel, keys beyond 64 bits. */
+    /* Sums are in order; fibers span tiles, sums cancel, or keys have more than 64 bits. */
     {3, {2, 100000, 2}, 200000, 2, UNIFORM, 1, false},
     {3, {9, 7, 5}, 3000, 4, ZEROS, 2, false},
     {4, {1000000, 500, 1000000, 1000000}, 30000, 2, UNIFORM, 1, false},
-    /* More modes than the fibers' own; modes of size 1; a mode larger than 2^32. */
+    /* Vectors are for more modes than the mode of the fibers, modes have size 1, or a mode is
+     * larger than 2^32. */
     {3, {40, 50, 60}, 50000, 3, UNIFORM, 0, false},
     {4, {30, 1, 50, 40}, 20000, 6, UNIFORM, 2, false},
     {6, {3, 4, 1, 5, 6, 7}, 20000, 33, EQUAL, 6, false},
     {3, {UINT64_C(1) << 33, 10, 5}, 20000, 2, UNIFORM, 3, false},
-    /* Results that are numbers. */
+    /* The results are single numbers. */
     {1, {50}, 200, 1, UNIFORM, 1, false},
     {3, {9, 7, 5}, 3000, 7, ZEROS, 3, false},
     {3, {200, 3000, 40}, 100000, 7, SKEWED, 3, true},
@@ -90,7 +91,8 @@ static void test_against_naive(void)
     }
 }
 
-/* Reals: if all tiles are multiplied in the same way, the result does not show on which side. */
+/* With reals, if all tiles are multiplied in the same way, the result does not depend on whether
+ * the worker or the external multiplier multiplies them. */
 static void test_lanes(void)
 {
     for (size_t i = 0; i < SLC_COUNT(cases); i += 3) {

@@ -56,7 +56,8 @@ static void check_report(const struct ttm_problem *problem,
     }
 }
 
-/* All ways to share, several threads and lanes, integers: the same bytes as the CPU alone. */
+/* With integers, every way to share the tiles, with several threads and lanes, yields the same
+ * bytes as the CPU alone. */
 static void
 check_exact(const struct ttm_problem *problem, uint64_t device_bytes, bool pieces, unsigned step)
 {

@@ -129,8 +129,8 @@ static void a_tile_is_damaged(void)
     open_scene(&scene);
     for (size_t w = 0; w < SLC_COUNT(wishes); w++) {
         struct slc_error err = SLC_ERROR_INIT;
-        /* With a static half, the device certainly gets this tile; with splits that depend on time,
-         * it may not. */
+        /* If the device has a static half of the tiles, it certainly gets this tile. With splits
+         * that depend on time, it may not get it. */
         const bool certain = w < 2;
         enum slc_status status;
 

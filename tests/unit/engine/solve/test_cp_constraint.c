@@ -150,7 +150,7 @@ static double least(const struct slc_matrix *factor)
     return value;
 }
 
-/* Nonnegative factors with normalized columns: the fit never falls. */
+/* With nonnegative factors whose columns are normalized, the fit never falls. */
 static void nonnegative_fits_never_fall(void)
 {
     static const enum slc_value_type types[] = {SLC_F64, SLC_F32};

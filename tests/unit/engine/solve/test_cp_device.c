@@ -146,7 +146,7 @@ static void test_constraints(void)
     device_run_close(&run);
 }
 
-/* Each mode from the layout sorted by it: all layouts share the device's memory. */
+/* Each mode is computed from the layout sorted by it. All layouts share the device's memory. */
 static void test_sorted_layouts(void)
 {
     static const uint64_t dims[3] = {90, 40, 30};

@@ -96,7 +96,8 @@ static void count_checkpoint(void *context, const struct slc_cp_checkpointed *ch
     }
 }
 
-/* One run, from the checkpoint in `folder` if there is one; adds the bytes read to *bytes. */
+/* Computes one run, which resumes from the checkpoint in `folder` if there is one, and adds the
+ * bytes that it reads to *bytes. */
 static enum slc_status run_once(const char *path,
                                 const char *folder,
                                 const struct slc_plan_request *request,
@@ -276,7 +277,8 @@ static void other_passes(void)
     }
 }
 
-/* In other blocks, a pass for one mode begins anew; a pass for two modes cannot be resumed. */
+/* If the store has other blocks than before, an interrupted pass for one mode begins again, and an
+ * interrupted pass for two modes cannot be resumed. */
 static void other_blocks(void)
 {
     static const unsigned numbers[] = {0, 2, 4};

@@ -208,7 +208,7 @@ static void stops_after_every_update(void)
         devices_store_destroy(&made);
         return;
     }
-    /* As many parts as updates, except that no part follows the last one. */
+    /* There are as many parts as updates, except that no part follows the last update. */
     part = part_of(fresh_folder("blco"), SLC_LAYOUTS_BLCO, SLC_PASSES_PLAIN);
     CU_ASSERT_EQUAL(step_by_step(made.path, &part, true), 3 * ITERATIONS);
     part = part_of(fresh_folder("sorted"), SLC_LAYOUTS_SORTED, SLC_PASSES_PLAIN);

@@ -212,12 +212,13 @@ static void same_factors_from_sorted_layouts(void)
     }
 }
 
-/* From blco alone, whose scan completes the rows of a large mode early: N - 1 passes. */
+/* With only the layout blco, whose scan completes the rows of a large mode early, an iteration
+ * takes N - 1 passes. */
 static void same_factors_from_blco(void)
 {
     static const uint64_t long_modes[] = {30, 9000, 20, 25, 15};
 
-    /* So many nonzeros that the rows form several ranges. */
+    /* There are so many nonzeros that the rows form several ranges. */
     for (unsigned order = 3; order <= (slc_test_quick() ? 3 : 5); order++) {
         struct slc_plan_request request = request_of(SLC_PASSES_FUSED);
         struct outcome fused, plain;
@@ -434,7 +435,7 @@ static struct slc_plan planned(const char *path, const struct slc_plan_request *
     return run.plan;
 }
 
-/* Fused passes if they read less, with the reason; otherwise the reason against them. */
+/* Plans have fused passes if these read less, and state the reason for fused or plain passes. */
 static void plans_say_why(void)
 {
     struct slc_plan_request request = request_of(SLC_PASSES_AUTO);

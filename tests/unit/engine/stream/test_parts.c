@@ -144,7 +144,7 @@ static void cutter_init(struct cutter *cutter, unsigned number)
     cutter->leaves = number % 2 == 0;
 }
 
-/* One way to compute one mode, without the split of its pass. */
+/* Describes how one mode is computed, but not how its pass is split. */
 struct way {
     unsigned mode;
     enum slc_layout_choice layouts;

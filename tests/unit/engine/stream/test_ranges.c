@@ -252,9 +252,11 @@ static void check_pass(struct sorted_run *run,
     check_parts(run, layout, ranges, in_order, ranges->count);
 }
 
-/* Ranges of one layout of a store. Over `blco`: of mode 0, whose rows its scan completes early;
- * blocks have several tiles, so that ranges split blocks and tiles. Sorted by mode 0, whose
- * partitions have several blocks, and by mode 1, each of whose rows is split over partitions. */
+/* Ranges of rows over one layout of a store. There are three kinds of ranges: rows of mode 0 over
+ * `blco`, whose scan completes these rows early (blocks have several tiles, so that ranges split
+ * blocks and tiles); rows of mode 0 over the layout sorted by mode 0, whose partitions have several
+ * blocks; and rows of mode 1 over the layout sorted by mode 1, in which each row is split over
+ * partitions. */
 struct ranged {
     struct sorted_run run;
     struct slc_row_ranges ranges;

@@ -117,7 +117,8 @@ static void gathered_rows(void)
 
 static void large_rows(void)
 {
-    /* Rows of several segments. Gathered in memory, and in batches. */
+    /* The rows have several segments. They are gathered in memory as a whole or, with a small
+     * gather_nnz, in batches. */
     static const struct variant variants[] = {
         {.threads = 1, .io = SLC_IO_PREAD, .schedule = SLC_SCHEDULE_FILE, .cache = true},
         {.threads = 2,

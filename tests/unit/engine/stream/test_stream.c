@@ -146,7 +146,8 @@ static void test_bad_plans(void)
     slc_stream_close(NULL);
 }
 
-/* Throttled reads: every tile still arrives, and a stop or a fault does not wait for them. */
+/* If the read rate is limited, every tile still arrives, and a stop or a fault does not wait for
+ * delayed reads. */
 static void test_read_limit(void)
 {
     make_fixtures();
