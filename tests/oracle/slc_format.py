@@ -797,7 +797,7 @@ def tile_end(coords, start, tile_nnz):
 
 
 def tile_spans(coords, tile_nnz):
-    """The tiles of sorted nonzeros: (begin, end)."""
+    """Returns (begin, end) of each tile of sorted nonzeros."""
     spans, start = [], 0
     while start < coords.shape[1]:
         end = tile_end(coords, start, tile_nnz)
@@ -807,7 +807,8 @@ def tile_spans(coords, tile_nnz):
 
 
 def fiber_spans(coords, keys, bits, tile_nnz):
-    """The same for layout fiber: a tile ends with the last fiber that ends in it, if any."""
+    """Does the same as tile_spans for layout fiber: a tile ends with the last fiber that ends in
+    it, if any."""
     spans, start, count = [], 0, coords.shape[1]
     fibers = fibers_of(keys, bits)
     while start < count:

@@ -91,7 +91,8 @@ def types(folder):
 
 
 def many_rows(folder):
-    """More rows than a batch and than a piece; any number of threads; rows are counted."""
+    """A table with more rows than a batch and a piece hold is converted with any number of threads,
+    and its rows are counted."""
     rng = np.random.default_rng(5)
     rows = 150000
     columns = {"a": rng.integers(0, 70000, rows), "b": np.array([f"name {i}" for i in range(997)])[rng.integers(0, 997, rows)],
@@ -274,7 +275,8 @@ def command(folder):
 
 
 def paths(folder):
-    """convert and append open table files by their names; errors have the numbers of the columns in the file."""
+    """convert and append open table files by their names; errors have the numbers of the columns in
+    the file."""
     class Dataset:
         """A dataset of pyarrow: it reads only the columns that are asked for."""
 
@@ -318,7 +320,8 @@ def paths(folder):
 
 
 def sources(folder):
-    """Stores name the file of a table; names of sources do not hide that the same rows are appended again."""
+    """Stores name the file of a table; names of sources do not hide that the same rows are appended
+    again."""
     made = os.path.join(folder, "made.slc")
     rows, kept = {"a": ["x", "y"], "n": [1, 2]}, main.open_table
     files = [os.path.join(folder, name) for name in ("first.parquet", "second.parquet")]
@@ -343,7 +346,8 @@ def sources(folder):
 
 
 def memory(folder):
-    """A conversion of a table imports NumPy only for its columns: an import needs 11 MiB of the budget."""
+    """A conversion of a table imports NumPy only for its columns: an import needs 11 MiB of the
+    budget."""
     code = """
 import sys, sluice
 class Stream:

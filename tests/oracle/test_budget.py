@@ -99,7 +99,7 @@ def methods_out_of_core(folder):
     # The values are counts, not 0 and 1. bernoulli has the solver of huber.
     chosen = [method for method in METHODS if method != "bernoulli"]
     for number, (method, layouts) in enumerate((m, l) for m in (chosen if FULL else chosen[3::4]) for l in ("blco", "sorted")):
-        # Held-out nonzeros stay in memory.
+        # Held-out nonzeros stay in memory, so only few are held out.
         options = [word.replace("10%", "0.1%") for word in METHODS[method]]
         args = ["cpd", store, "-r", 4, "-i", 1, "--inner", 2, "--tol", 0, "-t", 2, "--deterministic", *options, "--layouts",
                 layouts, "--checkpoint-interval", 0, "-o"]
@@ -133,8 +133,8 @@ TRIES = 2
 
 
 def too_small(folder):
-    """Rejected at once with exit code 4; the smallest budget that the error names works, a smaller
-    one does not."""
+    """Too small budgets are rejected at once with exit code 4. The smallest budget that the error
+    names works, but a smaller one does not."""
     store = os.path.join(folder, "t.slc")
     sluice("generate", store, "--dims", "60000x50000x40000", "--nnz", "300000", "--seed", 1)
     works_as_named(("cpd", store, "-r", 16, "-i", 1, "--nowrite"), TRIES)

@@ -91,7 +91,8 @@ def written_by_python(folder):
             store = os.path.join(folder, f"p{count}.slc")
             count += 1
             run = ((s + c) % len(dims), (0, 5, 12, 24)[(s + count) % 4])
-            # A layout sorted by another mode each time; the large shape has one in one codec.
+            # Stores have a layout sorted by another mode each time; with the large shape, only the
+            # store with the first codec has one.
             target = (200, 500, 10 ** 6)[(s + c) % 3] if s != 5 else 30000
             by = {(s + c + 1) % len(dims): target} if s != 5 or c == 0 else None
             # The keys of the sorted layout are those of blco, or have another run, or none.

@@ -40,8 +40,8 @@ def sampled(cases, count):
 
 
 def words(begin, end, halves=True):
-    """(offset, form, value) for every possible position of a count; in 4 bytes, too, unless there
-    are none."""
+    """Yields (offset, form, value) for every possible position of a count of 8 bytes and, if
+    `halves`, of 4 bytes."""
     for at in range(begin, end - 3, 4):
         if (at - begin) % 8 == 0 and at + 8 <= end:
             yield from ((at, "Q", value) for value in (BIG, (1 << 64) - 1))
@@ -152,7 +152,8 @@ def spans(forgery):
 
 
 def ignored(part, at, form):
-    """Optional bits, which a reader ignores, and the minor version; hashes, which are recomputed."""
+    """Optional bits, which a reader ignores, and the minor version; hashes, which are
+    recomputed."""
     return part == "header" and (24 <= at < 32 or at in (88, 92)) or part == "end" and at in (8, 12, 32, 36) \
         or part == "index" and at % 136 in (24, 28)
 
@@ -162,8 +163,9 @@ def is_length(part, at):
 
 
 def block_files(codec, name="blco.blk", agreed=True, **more):
-    """Every word of a block file's structures, with a manifest that agrees, so that later checks
-    are reached; or only of its header, with a manifest that does not."""
+    """Changes each word of a block file's structures, with a manifest that agrees, so that later
+    checks are reached. If not `agreed`, changes only the header, with a manifest that does not
+    agree."""
     def test(folder):
         # Two tiles, each in its own block.
         store = Store(folder, codec, 66000 if codec == "packed" else 900, **more)
@@ -376,8 +378,8 @@ def long_mode(folder):
 
 
 def checkpoints(folder):
-    """Every word of a generation's header, table and state, and the first word of its other
-    sections: read by info and resumed by cpd."""
+    """Changes each word of a generation's header, table and state, and the first words of its other
+    sections. info reads the generation, and cpd resumes from it."""
     store, at = Store(folder, "packed"), os.path.join(folder, "")
     cpd = ("cpd", store.path, "-r", 2, "--tol", 0, "-o", at + "run", "--checkpoint-interval", 0, "-t", 2, "-q")
     harmless([*cpd, "-i", 1000000, "--maxsecs", 0.02], "unaltered", {75})
@@ -467,9 +469,9 @@ def dropped(path):
 
 
 def leftovers(args, places, expected):
-    """The files that an interrupted command left at `places` ({path: (seal, first byte, bytes at
-    each end, words that are always tried)}), with each word forged: the same command line resumes,
-    restarts or fails with an error."""
+    """Changes each word of the files that an interrupted command left at `places` ({path: (seal,
+    first byte, bytes at each end, words that are always tried)}). The same command line then
+    resumes, restarts or fails with an error."""
     def test(folder):
         at = os.path.join(folder, "")
         sluice("generate", at + "in.tns", "--dims", "3000x200x90", "--nnz", 200000, "-q")

@@ -107,8 +107,9 @@ def asked(folder):
 
 
 def dense(folder):
-    """Dense arrays: both orders, types and byte orders, zeros dropped, any threads, in a pipe and
-    after an interruption; the shape is that of the tensor."""
+    """Dense arrays of both storage orders, of all types and of both byte orders are converted
+    without their zeros, with any number of threads, through a pipe, and after an interruption. The
+    tensor has the shape of the array."""
     generator = np.random.default_rng(5)
     array = generator.integers(-3, 4, (7, 5, 1, 11)).astype(float) * (generator.random((7, 5, 1, 11)) < 0.4)
     array[6] = 0

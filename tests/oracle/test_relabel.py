@@ -83,7 +83,8 @@ def real_tensors(folder):
 
 
 def budgets(folder):
-    """The same store from a small budget; one that is too small is rejected by name."""
+    """A small budget yields the same store. If the limit of temporary files is too small, the error
+    names its option."""
     text = os.path.join(folder, "t.tns")
     sluice("generate", text, "--dims", "300000x2000x500", "--nnz", 600000, "--dist",
            "zipf-shuffled:1.1")

@@ -134,7 +134,8 @@ def larger_than_memory(folder):
 
 
 def matrices(folder):
-    """Matrices written by NumPy and others; invalid ones are rejected by name."""
+    """Matrices in files written by NumPy and other programs are accepted. Errors name the file of
+    an invalid matrix."""
     store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y")
     file = os.path.join(folder, "u.npy")
     sluice("generate", store, "--dims", "30x20x10", "--nnz", 900, "-q")

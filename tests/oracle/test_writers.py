@@ -68,8 +68,9 @@ def texts(folder):
 
 
 def toolbox(folder):
-    """export_data of the Tensor Toolbox and of pyttb: sptensor, with the base as a question if no
-    index answers it; tensor; ktensor and matrix are named."""
+    """Files of export_data of the Tensor Toolbox and of pyttb: sptensor and tensor are converted.
+    If no index shows the base of an sptensor, the error asks for it. For ktensor and matrix, the
+    error names the type."""
     want = as_text(folder, DIMS, COORDS, VALUES)
     path = os.path.join(folder, "t.txt")
     for ends in ("", " "):
@@ -89,8 +90,9 @@ def toolbox(folder):
 
 
 def market(folder):
-    """mmwrite of SciPy: real, integer and pattern matrices, general, symmetric and skew-symmetric,
-    with its comment line; array and complex matrices are named."""
+    """Files of mmwrite of SciPy, with its comment line: real, integer and pattern matrices,
+    general, symmetric or skew-symmetric, are converted. For array and complex matrices, the error
+    names the type."""
     if scipy is None:
         raise Skip("python3-scipy is not there")
     path = os.path.join(folder, "m.mtx")

@@ -574,8 +574,7 @@ static void characters_are_measured(void)
         {"\xf0\x9f\x8c\x8a", 4, 4},
         {"\xf0\x9f\x8c\x8a", 3, 0},
         {"\xf4\x8f\xbf\xbf", 4, 4},
-        /* Invalid: overlong forms, a surrogate, a character above U+10FFFF, and a continuation
-         * byte. */
+        /* Invalid: overlong, a surrogate, above U+10FFFF, a continuation byte. */
         {"\xc0\x80", 4, 0},
         {"\xc1\xbf", 4, 0},
         {"\xe0\x9f\xbf", 4, 0},
