@@ -1,9 +1,9 @@
 /* Gathers rows of a layout that is not sorted by their mode.
  *
  * A pass reads the blocks whose index entries meet an interval of rows. Workers decode tiles, keep
- * the nonzeros of the interval, and assign them, in the order of tiles, to the places of their
- * rows, which follow from the counts of nonzeros. So the nonzeros of a row are in key order. They
- * are copied by all workers at the same time. Then the workers compute the rows.
+ * the nonzeros of the interval, and copy them, one worker after the other in the order of tiles, to
+ * the places of their rows, which follow from the counts of nonzeros. So the nonzeros of a row are
+ * in key order. Then the workers compute the rows.
  *
  * All workers compute a very long row together. If it does not fit in the memory for gathered
  * nonzeros, every traversal gathers it in batches. The first batch of the first traversal reads all
