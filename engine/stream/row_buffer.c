@@ -66,6 +66,15 @@ void slc_row_plan_workers(const struct slc_layout_info *info,
                                   : slc_buffer_footprint(bytes * plan->threads, SLC_PAGES_MIXED);
 }
 
+uint64_t slc_row_gather_bytes(unsigned order, uint64_t nnz)
+{
+    const uint64_t each = sizeof(double) + (order - 1) * sizeof(uint32_t);
+
+    return nnz > UINT64_MAX / 2 / each
+               ? UINT64_MAX
+               : slc_buffer_footprint(nnz * each + order * SLC_ROW_SLACK_BYTES, SLC_PAGES_MIXED);
+}
+
 /* Places the memory for the products of `nnz` nonzeros. */
 static void place_products(const struct slc_row_passes *passes,
                            struct row_products *products,

@@ -30,15 +30,6 @@ enum { SHARES_LEAST = 4 };
 /* The place of a nonzero that is not in the current batch. */
 #define NO_PLACE UINT32_MAX
 
-uint64_t slc_row_gather_bytes(unsigned order, uint64_t nnz)
-{
-    const uint64_t each = sizeof(double) + (order - 1) * sizeof(uint32_t);
-
-    return nnz > UINT64_MAX / 2 / each
-               ? UINT64_MAX
-               : slc_buffer_footprint(nnz * each + order * SLC_ROW_SLACK_BYTES, SLC_PAGES_MIXED);
-}
-
 /* Returns the bytes of an area. */
 static uint64_t area_bytes(const struct slc_row_passes *passes)
 {
