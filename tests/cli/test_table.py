@@ -238,6 +238,7 @@ def refused(folder):
             ("o,n\na,nan\n", "bin(n,1)", ("bad.csv:2:3", "'nan'", "empty field", "(--null)"), 3),
             ("o,n\na,0\na,1e12\n", "bin(n,1)", ("bins from the lowest",), 3),
             ("o,n\n" + "a" * 5000 + ",0\n", "o", ("bad.csv:2:1", "column o has a string of 5000 bytes"), 3),
+            ("o\0p,n\nb,1\n", "n,o", ("bad.csv:1:1", "no column 'o'", "the name of column 1 has a zero byte"), 2),
             ("o,n\nb,1\na\0b,2\n", "n,o", ("bad.csv:3:1", "column o has a string of 3 bytes with a zero byte"), 3),
             ("o,n\n", "o", ("no rows",), 3),
             ("o,n\na,1\n", "bin(n)", ("item 1 of the columns",), 2),

@@ -37,6 +37,11 @@ enum slc_status slc_csv_check_bins(const struct slc_csv_item *item,
                                item->title, span, (int)BINS_MAX);
 }
 
+static bool has_byte(const struct slc_csv_field *field, char byte)
+{
+    return memchr(field->text, byte, field->bytes) != NULL;
+}
+
 /* Finds a column by its name in the header or, without a header, by its number. Sets `nearest` to
  * the most similar name. */
 static unsigned find_column(const struct slc_csv_spec *spec,
@@ -56,6 +61,8 @@ static unsigned find_column(const struct slc_csv_spec *spec,
 
         if (spec->no_header) {
             (void)snprintf(own, sizeof own, "%u", i + 1);
+        } else if (has_byte(&fields[i], '\0')) {
+            continue;
         } else {
             own[slc_csv_unquote(&fields[i], own, sizeof own - 1)] = '\0';
         }
@@ -69,11 +76,6 @@ static unsigned find_column(const struct slc_csv_spec *spec,
         }
     }
     return found;
-}
-
-static bool has_byte(const struct slc_csv_field *field, char byte)
-{
-    return memchr(field->text, byte, field->bytes) != NULL;
 }
 
 /* Lists the columns of the first line, as many as fit. */
@@ -113,6 +115,10 @@ static enum slc_error_field advise_columns(const struct slc_csv_spec *spec,
         if (has_byte(&fields[i], '\r')) {
             (void)snprintf(text, capacity,
                            "; lines end in CR alone: convert them with tr '\\r' '\\n'");
+            return SLC_FIELD_NONE;
+        }
+        if (has_byte(&fields[i], '\0')) {
+            (void)snprintf(text, capacity, "; the name of column %u has a zero byte", i + 1);
             return SLC_FIELD_NONE;
         }
     }
