@@ -88,8 +88,9 @@ enum slc_status slc_build_store(struct slc_builder *builder,
                                 struct slc_builder_report *report,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Releases the memory of the push, and removes a named spill file and the states that refer to this
- * file. The finished store remains. `recorded`: as for slc_build_drop_commits. */
+/* Releases the memory of the push and removes the saved states. If the build is resumable, also
+ * removes the spill file, to which the states refer; otherwise the file has no name and is removed
+ * when it is closed. The finished store remains. `recorded`: as for slc_build_drop_commits. */
 enum slc_status slc_build_drop_spill(struct slc_builder *builder,
                                      bool recorded,
                                      struct slc_error *err) SLC_NODISCARD;

@@ -461,8 +461,11 @@ enum slc_status slc_cpu_groups_executor_create(const struct slc_executor_setup *
     struct slc_cpu_groups *groups;
 
     if (setup->parts.groups == NULL || setup->parts.layouts == NULL) {
-        return slc_fail(err, SLC_ERR_USAGE, "the plan needs %u devices, but none were passed",
-                        plan->cpu_groups);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "the plan needs %u groups of workers and the layouts of the store: the caller must "
+            "pass both",
+            plan->cpu_groups);
     }
     if (plan->threads != plan->cpu_groups * plan->group_threads) {
         return slc_fail(err, SLC_ERR_USAGE,

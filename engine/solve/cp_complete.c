@@ -171,9 +171,9 @@ static double mean_component(const struct cp_state *state, double mean)
     return mean;
 }
 
-/* Returns the largest magnitude of a random element of the initial factors. A model with random
- * signs then has START_SCALE times the standard deviation of the values; a nonnegative model has
- * their mean. */
+/* Returns the largest magnitude of a random element of the initial factors. If elements have random
+ * signs, the standard deviation of the model's values is START_SCALE times that of the tensor's
+ * values. The mean of a nonnegative model's values is the mean of the tensor's values. */
 static double start_element(const struct cp_state *state, double mean)
 {
     const double components = state->rank - state->result->biases;

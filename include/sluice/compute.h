@@ -42,7 +42,7 @@ enum sluice_copies {
 
 /* Selects the layout that a pass over a mode reads. */
 enum sluice_layout_choice {
-    /* the layout sorted by the mode, unless an iteration would then read more bytes */
+    /* the layout sorted by the mode; but blco if an iteration then reads fewer bytes */
     SLUICE_LAYOUTS_AUTO,
     SLUICE_LAYOUTS_BLCO,  /* the blco layout, for all modes */
     SLUICE_LAYOUTS_SORTED /* the layout sorted by the mode; SLUICE_ERR_USAGE if there is none */
@@ -199,7 +199,9 @@ struct sluice_ttm_options {
     struct sluice_compute_options compute;
     /* folder for data that exceeds memory; NULL means the folder of the output */
     const char *temp_folder;
-    uint64_t elements; /* if not 0, each nonzero is added to its row of the result in memory */
+    /* 0: the row of a fiber is summed in registers; else each nonzero is added to its row in
+     * memory */
+    uint64_t elements;
 };
 
 struct sluice_ttm_report {
@@ -222,8 +224,9 @@ struct sluice_ttm_report {
  * Ownership: the matrix is the caller's and is copied.
  * Order: fibers have the order of the layout that is read; the same layout gives the same bytes for
  * any number of threads, memory and I/O.
- * Errors: the common errors; SLUICE_ERR_NOSPACE; SLUICE_ERR_UNSUPPORTED if a sort (see Cost)
- * cannot hold the mode's indices. On error, `report` and an earlier result are unchanged.
+ * Errors: the common errors; SLUICE_ERR_NOSPACE; SLUICE_ERR_UNSUPPORTED if a sort is needed (see
+ * Cost) and the mode has more than 2^24 indices. On error, `report` and an earlier result are
+ * unchanged.
  * Cost: one pass over the store, nnz * columns multiply-adds, and writing the result. If the mode
  * has no fiber layout, also a sort into the folder OUTPUT.fibers.tmp, which is removed at the
  * end. */

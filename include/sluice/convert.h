@@ -79,7 +79,8 @@ struct sluice_convert_options {
     /* If not 0, the saved state of an interrupted conversion of the same file is discarded;
      * otherwise the conversion continues from this state. */
     uint32_t restart;
-    /* seconds of work between commits; 0 means 30 seconds, or longer if commits are slow */
+    /* seconds between commits (saved states); 0 means 30, or more if commits would take over 2 % of
+     * the time */
     double commit_seconds;
     struct sluice_table_options table;
     /* Names of indices of a tensor: each item is a folder with files mode-1-TITLE.map,
@@ -221,8 +222,9 @@ struct sluice_append_options {
     struct sluice_run_options run;
     struct sluice_output_options output; /* codec, relabel and overwrite must be 0 */
     enum sluice_dialect dialect;
-    /* SLUICE_BASE_AUTO means the base that the input reveals; if it reveals none, the base of the
-     * first input of the store, provided that both inputs have the same format */
+    /* SLUICE_BASE_AUTO: the base that the header of the input states; otherwise 0 if an index is 0,
+     * and 1 if an index equals a mode size that the header states. If none of this applies, the
+     * base of the first input of the store, if that input had the same format. */
     enum sluice_index_base index_base;
     enum sluice_duplicates duplicates;
     uint32_t fixed_modes; /* bit n is set if mode n may not grow: larger indices are errors */
@@ -395,9 +397,10 @@ struct sluice_export_options {
 
 /* Writes the store at `path` in another format, as `sluice export` does. FROSTT text has, for each
  * value, the fewest digits from which the same bits are read back. With the `output` "-", FROSTT
- * text is written to standard output; other formats need a file. If text without a
- * header does not show its index base or mode sizes, a message says so. Stores the number of
- * nonzeros in *ret_nnz, which may be NULL.
+ * text is written to standard output; other formats need a file. Text without a header does not
+ * show a mode size that exceeds the largest index of the mode. It also does not show that indices
+ * start at 0 if no index is 0. In these cases a note (sluice_log_to) names what must be specified
+ * to read the text back. Stores the number of nonzeros in *ret_nnz, which may be NULL.
  * Errors: the common errors; SLUICE_ERR_UNSUPPORTED if the format cannot hold the tensor. On error,
  * *ret_nnz is unchanged and no file is left.
  * Cost: one pass over the store; for SLUICE_EXPORT_NPZ, as many passes as the memory budget

@@ -19,8 +19,8 @@ struct sluice_iteration {
     double delta; /* change of the fit; in the first iteration, the fit itself */
     double seconds;
     uint64_t bytes_read; /* bytes read from the drive */
-    /* Number of held-out nonzeros, and the model's error on held-out nonzeros. The number is 0 if
-     * no nonzeros are held out, or if an earlier run computed the iteration. */
+    /* Number of held-out nonzeros, and the model's error on held-out nonzeros. The number is 0
+     * without a hold-out, and for iterations of earlier runs, which a resumed run reports again. */
     uint64_t heldout;
     double heldout_rmse, heldout_mae;
     /* With penalties, the objective that is minimized. With the loss poisson, the log-likelihood

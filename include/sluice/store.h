@@ -17,7 +17,7 @@ struct sluice_store;
 struct sluice_store_info {
     uint64_t struct_bytes;
     uint32_t order;
-    enum sluice_precision value_type; /* SLUICE_F32 if f32 represents every value exactly */
+    enum sluice_precision value_type; /* type of the stored values */
     uint64_t dims[SLUICE_MAX_ORDER];  /* mode sizes */
     uint64_t nnz;
     double norm;          /* 2-norm of all values */

@@ -59,8 +59,8 @@ extern const char *const build_relabel_choices[];
                .help = "target size of a block, 4KiB to 1GiB; a block holds at least one tile"),   \
         OPTION_ROW_MEMORY(type, build.memory),                                                     \
         OPTION_ROW("temp-dir", OPTION_STRING, type, build.temp_dir, .value = "DIR",                \
-                   .help = "folder of the temporary file, for nonzeros that exceed the budget; "   \
-                           "next to the " place " if not given"),                                  \
+                   .help = "folder of the temporary file of nonzeros that exceed the budget; if "  \
+                           "not given, the folder of the unfinished store, next to the " place),   \
         OPTION_ROW("max-temp", OPTION_SIZE, type, build.max_temp, .value = "SIZE",                 \
                    .help = "maximum size of the temporary file; if not given, there is no limit"), \
         OPTION_ROW_THREADS(type, build.threads)

@@ -63,7 +63,7 @@ static const struct option options[] = {
     INPUT_OPTION_ROW_BASE(arguments, "first index in COORDS: auto, 0 or 1"),
     {"columns", OPTION_STRING, offsetof(struct arguments, columns), .value = "LIST",
      .help = "read COORDS as a table (CSV, TSV), with these columns as modes (see sluice convert); "
-             "the default for .csv and .tsv is the columns of the store of the run"},
+             "the default for .csv, .tsv and .tab files is the columns of the store of the run"},
     {"value", OPTION_STRING, offsetof(struct arguments, value), .value = "NAME",
      .help = "table column with the values, or none; the default is the value column of the store"},
     {"null", OPTION_STRING, offsetof(struct arguments, null), .value = "WORDS",

@@ -248,8 +248,9 @@ static const struct option options[] = {
     SESSION_OPTION_ROWS_DEVICE(ttm_arguments),
     SESSION_OPTION_ROW_SHARE(ttm_arguments),
     {"temp-dir", OPTION_STRING, offsetof(struct ttm_arguments, temp_dir), .value = "DIR",
-     .help = "folder of the temporary file while nonzeros are sorted; if not given, next to the "
-             "output"},
+     .help =
+         "folder of the temporary file of the sort, for nonzeros that exceed the budget; if not "
+         "given, next to the output"},
     {"dry-run", OPTION_FLAG, offsetof(struct ttm_arguments, dry_run),
      .help = "print the bytes to read, sort and write, the memory and the time, and write nothing"},
     {"json", OPTION_FLAG, offsetof(struct ttm_arguments, json),

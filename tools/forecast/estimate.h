@@ -29,7 +29,9 @@ struct estimate {
     double trial_seconds; /* seconds of the trial run; 0: none, so the time is unknown */
     /* value of --probe-seconds that would suffice, if there was no trial run */
     double enough_seconds;
-    double least_seconds; /* time of reading alone; 0: unknown, or below `seconds` */
+    /* if the first blocks take too long for a trial run: seconds to read read_bytes at the measured
+     * rate of the drive; otherwise 0 */
+    double least_seconds;
 };
 
 /* Measurements of a trial run. */

@@ -346,7 +346,7 @@ static void factors_beyond_the_address_space(void)
     struct slc_error err = SLC_ERROR_INIT;
     char path[512];
 
-    /* One nonzero, because two nonzeros would not fit in a tile. */
+    /* One nonzero: the indices of two would differ by more than the extent of a tile can. */
     fixture_random(&tensor, 2, dims, 1, slc_test_seed());
     fixture_store(&tensor, slc_test_folder(), "long", SLC_CODEC_PACKED, 4096, path);
     fixture_destroy(&tensor);
