@@ -157,7 +157,7 @@ struct slc_device_fibers {
 /* Counters since the device was opened. */
 struct slc_device_stats {
     uint64_t launches;    /* launches of batches or tiles */
-    uint64_t blocks, nnz; /* blocks or tiles */
+    uint64_t blocks, nnz; /* blocks (of products: tiles) and nonzeros that were computed */
     uint64_t block_bytes; /* bytes of blocks copied to the device */
     /* bytes of resident blocks, counted each time that a block was computed */
     uint64_t resident_bytes;
@@ -199,8 +199,8 @@ struct slc_device_memory_ops {
     void (*close)(struct slc_device *device); /* waits for enqueued work and frees all memory */
 
     /* Registers host memory for copies by the device. `block` accepts only registered memory. If
-     * memory is registered with several devices, the first device to register it is the last to
-     * unregister it. Unregistering waits for enqueued work. */
+     * memory is registered with several devices, the first device that registered it must be the
+     * last to unregister it. Unregistering waits for enqueued work. */
     enum slc_status (*host_register)(struct slc_device *device,
                                      void *memory,
                                      uint64_t bytes,

@@ -40,8 +40,9 @@ enum {
      * nonzeros may exceed it. */
     SLC_ROW_PRODUCTS = 1 << 17,
     SLC_ROW_PIECE_LEAST = 64,
-    /* Maximum number of numbers in the products of a piece that is added (16 KiB), with the same
-     * exception. These products stay in the first-level cache until they have been added. */
+    /* Maximum number of numbers in the products of a piece that is added (16 KiB). Pieces of
+     * SLC_ROW_PIECE_LEAST nonzeros may exceed it, too. These products stay in the first-level cache
+     * until they have been added. */
     SLC_ROW_ADDED_PRODUCTS = 1 << 11,
     /* Number of measures (slc_row_solver.measure). */
     SLC_ROW_MEASURES = 2
@@ -110,7 +111,7 @@ struct slc_row {
 
 /* Consecutive nonzeros of one row, in key order. */
 struct slc_row_piece {
-    /* 1 to slc_row_piece_nnz(rank), in `add` and `measure` to slc_row_added_nnz(rank) */
+    /* 1 to slc_row_piece_nnz(rank), but in `add` and `measure` at most slc_row_added_nnz(rank) */
     uint32_t nnz;
     uint32_t pitch;       /* slc_row_width(rank): numbers from one row of products to the next */
     const double *values; /* nnz */

@@ -28,7 +28,7 @@ static inline uint64_t slc_subnormals_flush(void)
 static inline void slc_subnormals_restore(uint64_t before)
 {
 #if defined(__SSE2__)
-    /* Exceptions since then stay recorded. */
+    /* Flags of exceptions that were raised after slc_subnormals_flush stay set. */
     _mm_setcsr(((unsigned)before & ~0x3FU) | (_mm_getcsr() & 0x3FU));
 #elif defined(__aarch64__)
     __asm__ volatile("msr fpcr, %0" : : "r"(before));

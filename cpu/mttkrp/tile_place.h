@@ -6,8 +6,8 @@
 #include "base/backend.h"
 
 /* Returns true if a tile belongs to the tensor, and then sets *at to the index of its first
- * nonzero. Needs: all tiles except the last are full. This is not so if a mode is so large that
- * tiles end early. */
+ * nonzero. All tiles except the last must be full: the function also returns false for a tile that
+ * ends early, as tiles do if a mode is very large. */
 bool slc_tile_place(const struct slc_tensor_shape *shape,
                     enum slc_value_type type,
                     const struct slc_tile_view *tile,

@@ -174,9 +174,9 @@ enum slc_status slc_backend_mttkrp_replica(struct slc_backend *backend,
 /* Returns true if a mode is so small that all its rows form one range. The items of this range keep
  * the order of the stream, and therefore the locality of neighbours in modes whose rows exceed the
  * L2 cache. Each item has a window of all rows; zeroing and adding a row of a window costs as much
- * as about twelve nonzeros. Times of an MTTKRP, measured with tensors of a dictionary for a mode of
- * 2,720 rows: 32 ms with a single range and 39 ms with several ranges if the other modes have
- * 200,000 rows; 17 ms with a single range and 13 ms with several ranges if they have 1,000 rows. */
+ * as about twelve nonzeros. Measured times of an MTTKRP for a mode of 2,720 rows: 32 ms with a
+ * single range and 39 ms with several ranges if the other modes have 200,000 rows; 17 ms with a
+ * single range and 13 ms with several ranges if they have 1,000 rows. */
 static inline bool
 slc_replica_is_short(const struct slc_tensor_shape *shape, unsigned mode, unsigned workers)
 {

@@ -17,7 +17,8 @@ struct slc_row_terms {
 };
 
 /* Replaces a row v by the minimizer x of 1/2 |x - v|^2 + threshold sum |x_r| under the constraints.
- * The sum has no effect on the simplex. */
+ * If the row must be on the simplex, the sum of the magnitudes is always 1, and the threshold has
+ * no effect. */
 void slc_row_terms_apply(const struct slc_row_terms *terms,
                          uint32_t rank,
                          double threshold,

@@ -187,7 +187,7 @@ struct slc_plan_gpu {
 
 /* Why passes do not update two modes. */
 enum slc_fusion_reason {
-    SLC_FUSION_TAKEN,
+    SLC_FUSION_TAKEN,      /* no reason: passes update two modes */
     SLC_FUSION_NOT_ASKED,  /* plain passes were requested, or only one mode is computed */
     SLC_FUSION_FIXED_BITS, /* deterministic bits must not depend on the budget */
     SLC_FUSION_COPIES,     /* MTTKRPs use copies per mode */

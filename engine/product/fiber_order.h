@@ -37,15 +37,15 @@ struct slc_fiber_order {
 
 /* Opens the layout. Ownership: release with slc_fiber_order_close, which accepts an all-zero
  * struct. Errors: those of creating and opening the temporary store; SLC_ERR_UNSUPPORTED if the
- * mode is too large for a temporary store (the message says what to do). After an error no
- * temporary store is left. */
+ * mode is too large for a temporary store (the message asks to add the layout to the store first).
+ * After an error no temporary store is left. */
 enum slc_status slc_fiber_order_open(struct slc_fiber_order *order,
                                      const struct slc_store *store,
                                      const struct slc_fiber_order_options *options,
                                      struct slc_error *err) SLC_NODISCARD;
 
 /* Checks that a temporary store for the mode is possible. Errors: SLC_ERR_UNSUPPORTED; the message
- * says what to do. */
+ * asks to add the layout to the store first. */
 enum slc_status slc_fiber_order_check(const struct slc_store *store,
                                       unsigned mode,
                                       struct slc_error *err) SLC_NODISCARD;

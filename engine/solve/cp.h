@@ -101,7 +101,9 @@ struct slc_cp_iteration {
     /* Number of passes. A pass for two modes counts in the iteration in which it is made. */
     unsigned passes;
     bool singular[SLC_MAX_ORDER]; /* true if V of this mode was singular (see slc_cp_run) */
-    uint64_t heldout;        /* number of held-out nonzeros; 0 if none, or unknown after a resume */
+    /* number of held-out nonzeros; 0 if none are held out, or if the iteration was read from a
+     * checkpoint that has no held-out errors */
+    uint64_t heldout;
     double heldout_rmse;     /* root mean square error of the model on held-out nonzeros */
     double heldout_mae;      /* mean absolute error of the model on held-out nonzeros */
     double heldout_deviance; /* mean deviance of the held-out nonzeros (base/loss.h) */
@@ -233,8 +235,8 @@ struct slc_cp_diagnosis {
     /* condition number of the components as vectors of all cells of the tensor: that of the
      * Khatri-Rao product of all factors */
     double joint_condition;
-    /* true if the fit may still rise: it rose in the last iteration, and the rise was not small, or
-     * each of the last two changes of the fit was larger than the change before it */
+    /* true if the fit may still rise: it rose in the last iteration, and either this rise was not
+     * small or each of the last two changes of the fit was larger than the change before it */
     bool rising;
 };
 
@@ -352,10 +354,11 @@ uint64_t slc_cp_holdout_bytes(unsigned order, uint64_t nnz, double holdout, unsi
  * are moved into lambda, and components are sorted by descending lambda.
  * Signs: in each component, the element of largest magnitude is positive in all modes, or in all
  * modes but one if the product of the signs is negative. This mode is the mode whose sign is least
- * certain (the mode with the largest ratio of the magnitudes of its extreme elements of both signs;
- * of several equal modes, the last one). Signs do not depend on the signs of the starting factors.
- * The tolerance is checked from the second iteration on, because a change needs two fits. A tensor
- * of order 1 is possible: its V (all ones) is singular, and the pseudo-inverse is used.
+ * certain: the largest element of the opposite sign is closest in magnitude to the element of
+ * largest magnitude (of several equal modes, the last one). Signs do not depend on the signs of the
+ * starting factors. The tolerance is checked from the second iteration on, because a change needs
+ * two fits. A tensor of order 1 is possible: its V (all ones) is singular, and the pseudo-inverse
+ * is used.
  * Devices: if the plan has groups or GPUs, they compute and `backend` is ignored. A GPU receives
  * the starting factors and returns the factors at the end of the run; during the run it returns
  * only sums over rows, R x R or smaller. If the plan divides the work between a GPU and `backend`,
@@ -375,12 +378,11 @@ uint64_t slc_cp_holdout_bytes(unsigned order, uint64_t nnz, double holdout, unsi
  * Deterministic runs try no rivals.
  * Order: if `deterministic`, bitwise reproducible for any number of threads and devices, I/O
  * method, block size, codec and budget; otherwise reproducible up to rounding.
- * Errors: SLC_ERR_NUMERIC if ||X|| = 0 (the message says so) or if values overflow; SLC_ERR_USAGE
- * if options and plan do not match; SLC_ERR_INPUT if the starting factors in init_folder contain a
- * NaN or an infinity; errors of reading models, of the stream and of the checkpoint. SLC_ERR_USAGE
- * if the checkpoint belongs to a different run; the message names the difference. *result is empty
- * after an error. A stop by the time limit or a signal is not an error: *result then holds the
- * current factors. */
+ * Errors: SLC_ERR_NUMERIC if ||X|| = 0 or if values overflow; SLC_ERR_USAGE if options and plan do
+ * not match; SLC_ERR_INPUT if the starting factors in init_folder contain a NaN or an infinity;
+ * errors of reading models, of the stream and of the checkpoint. SLC_ERR_USAGE if the checkpoint
+ * belongs to a different run; the message names the difference. *result is empty after an error. A
+ * stop by the time limit or a signal is not an error: *result then holds the current factors. */
 enum slc_status slc_cp_run(const struct slc_store *store,
                            struct slc_stream *stream,
                            struct slc_backend *backend,

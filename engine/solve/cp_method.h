@@ -7,7 +7,7 @@
 
 struct cp_identity; /* cp_identity.c */
 
-/* A member may be NULL only if its comment says so; the loop then omits this step. */
+/* A member may be NULL only if its comment states this; the loop then omits this step. */
 struct cp_method {
     /* Checks options and plan, before anything is allocated. May be NULL. */
     enum slc_status (*check)(const struct cp_state *state, struct slc_error *err);

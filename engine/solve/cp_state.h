@@ -339,8 +339,8 @@ enum slc_status cp_fit(struct cp_state *state, double *fit, struct slc_error *er
 /* Records the change of the fit by a completed iteration; called for the iterations in order, also
  * for those before the checkpoint of a resumed run. cp_fit_settled then returns true if the run
  * must stop by the tolerance. cp_fit_rises returns true if further iterations may raise the fit:
- * the fit rose in the last iteration, and the rise was not small, or each of the last two changes
- * was larger than the change before it. */
+ * the fit rose in the last iteration, and either this rise was not small or each of the last two
+ * changes was larger than the change before it. */
 void cp_fit_changed(struct cp_state *state, unsigned iteration, double fit, double delta);
 bool cp_fit_settled(const struct cp_state *state);
 bool cp_fit_rises(const struct cp_state *state);

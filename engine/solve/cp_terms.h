@@ -5,8 +5,9 @@
 #include "base/error/error.h"
 #include "cpu/row/row_terms.h"
 
-/* SLC_CP_AUTO selects als if there are no constraints or l1 penalties, admm for rows on the
- * simplex, otherwise hals. admm fits all constraints, hals all except the simplex. */
+/* SLC_CP_AUTO selects admm if a mode has rows on the simplex or a smoothness penalty, als if there
+ * are no constraints and no penalties other than the ridge, and otherwise hals. admm fits all
+ * constraints and penalties, hals all except simplex and smoothness. */
 enum slc_cp_algorithm {
     SLC_CP_AUTO,
     SLC_CP_ALS,

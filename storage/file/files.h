@@ -40,9 +40,9 @@ struct slc_files {
     int (*open)(void *self, const char *path, int flags, mode_t mode);
     /* Opens a file for reading; a relative path starts at the open folder `folder` (openat). */
     int (*open_at)(void *self, int folder, const char *path, int flags);
-    /* Returns another descriptor of the open file `fd`, wherever its name is now. With flags 0,
-     * both descriptors share one open file; otherwise the file is opened again with these flags,
-     * which returns -ENOENT if /proc is not mounted. */
+    /* Returns another descriptor of the open file `fd`, even if the file was renamed or removed.
+     * With flags 0, both descriptors share one open file; otherwise the file is opened again with
+     * these flags, which returns -ENOENT if /proc is not mounted. */
     int (*open_again)(void *self, int fd, int flags);
     int (*close)(void *self, int fd);
     int64_t (*read_at)(void *self, int fd, void *data, uint64_t bytes, uint64_t offset);

@@ -1,7 +1,8 @@
 /* Converts between JSON text and jansson values, with reliable errors when memory runs out. jansson
  * often reports invalid text when memory runs out, and silently drops members for which it has no
- * memory. However, a failed allocation sets errno. Only numbers that jansson parses reset errno, so
- * a program should also call slc_json_record_failures. */
+ * memory. However, a failed allocation sets errno, which these functions check. When jansson parses
+ * a number, it resets errno and thereby hides an earlier failure; a program should therefore also
+ * call slc_json_record_failures. */
 #ifndef SLC_STORAGE_JSON_TEXT_H
 #define SLC_STORAGE_JSON_TEXT_H
 

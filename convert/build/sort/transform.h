@@ -14,7 +14,7 @@ enum { SLC_TRANSFORMS_MAX = 8 };
 
 enum slc_transform_kind {
     SLC_TRANSFORM_LOG1P,    /* log(1 + x); x must be above -1 */
-    SLC_TRANSFORM_BINARIZE, /* 1 for every x */
+    SLC_TRANSFORM_BINARIZE, /* 1 for every x except 0 */
     SLC_TRANSFORM_ABS,
     SLC_TRANSFORM_SCALE /* x times `factor`, which is finite and not 0 */
 };

@@ -46,7 +46,7 @@ enum slc_status slc_csv_sample(const struct slc_csv_request *request,
 void slc_csv_sample_destroy(struct slc_csv_sample *sample);
 
 /* Estimated cost of reading a table and writing its names. A member with `most` in its name is for
- * the largest possible number of distinct strings, and the member beside it for the expected
+ * the largest possible number of distinct strings, and the member before it for the expected
  * number. */
 struct slc_csv_forecast {
     /* memory while the table is read, without the memory that the process needs otherwise */
