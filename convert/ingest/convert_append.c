@@ -112,7 +112,7 @@ static enum slc_status check_mean(const struct slc_conversion *c, struct slc_err
     enum slc_status status = slc_fail_field(
         err, SLC_ERR_INPUT, SLC_FIELD_DUPLICATES,
         "the mean of old and new entries is unknown, because nonzeros of the store may each "
-        "combine several entries, and the store does not have their number: convert all inputs "
+        "combine several entries, and the store does not record how many: convert all inputs "
         "together");
     slc_error_locate_file(err, c->options->output);
     return status;

@@ -468,10 +468,11 @@ enum slc_status slc_cpu_groups_executor_create(const struct slc_executor_setup *
             plan->cpu_groups);
     }
     if (plan->threads != plan->cpu_groups * plan->group_threads) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "the plan does not divide its threads between its devices (%u devices, %u "
-                        "threads each)",
-                        plan->cpu_groups, plan->group_threads);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "the plan's threads must be divided equally between its devices (%u devices, %u "
+            "threads each)",
+            plan->cpu_groups, plan->group_threads);
     }
     SLC_TRY(slc_executor_allocate(&groups_ops, setup, sizeof *groups, &groups, err));
     enum slc_status status = create_groups(groups, err);

@@ -301,9 +301,11 @@ enum slc_status slc_group_division_create(const struct slc_reader *reader,
 
     memset(division, 0, sizeof *division);
     if (split == SLC_SPLIT_PARTITIONS && info->partition_count == 0 && info->nnz > 0) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "%s has no partitions to assign to devices: it is not sorted by a mode",
-                        slc_reader_path(reader));
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "%s has no partitions to assign to devices, because it is not sorted by a mode; use a "
+            "sorted layout or the split 'nnz'",
+            slc_reader_path(reader));
     }
     division->devices = devices;
     division->block_count = info->block_count;

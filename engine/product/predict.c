@@ -231,7 +231,7 @@ static enum slc_status base_from_indices(struct predict *predict, struct slc_err
     if (predict->header.ambiguous_base && !zero && !at_length) {
         (void)slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_INDEX_BASE,
                              "indices may start at 0 (GenTen) or at 1 (Tensor Toolbox): the header "
-                             "does not say which, and no index is 0 or equal to its mode size; "
+                             "does not state which, and no index is 0 or equal to its mode size; "
                              "please give the index base, 0 or 1");
         return locate_input(predict, SLC_ERR_INPUT, err);
     }

@@ -34,11 +34,12 @@ struct arguments {
 
 /* The defaults are equal to the constants of fpga/model/model.h. */
 static const struct option options[] = {
-    BENCH_OPTION_ROW_RANKS(arguments, ranks, "columns of the matrices; each is another design"),
+    BENCH_OPTION_ROW_RANKS(
+        arguments, ranks, "columns of the matrices; each number makes another design"),
     {"counts", OPTION_COUNTS, offsetof(struct arguments, counts), .value = "S,F,N,K", .minimum = 1,
      .maximum = COUNT_MAX,
-     .help = "numbers of slices, fibers and nonzeros of a tensor, and of rows of the matrix, "
-             "instead of a store"},
+     .help = "instead of a store: the numbers of slices, fibers and nonzeros of a tensor, and the "
+             "number of rows of the matrix"},
     BENCH_OPTION_ROW_MODE(arguments, mode),
     {"unroll", OPTION_U64, offsetof(struct arguments, unroll), .value = "N", .fallback = "0",
      .maximum = SLC_MAX_RANK,
@@ -52,7 +53,7 @@ static const struct option options[] = {
      .fallback = "3", .minimum = 1, .maximum = 12, .help = "cycles of a multiplication"},
     {"add-latency", OPTION_U64, offsetof(struct arguments, add_latency), .value = "N",
      .fallback = "1", .minimum = 1, .maximum = 12,
-     .help = "cycles of an addition, for which the next addition to a sum waits"},
+     .help = "cycles of an addition; the next addition to the same sum may have to wait for it"},
     {"memory-latency", OPTION_U64, offsetof(struct arguments, memory_latency), .value = "N",
      .fallback = "100", .minimum = 1, .maximum = 384, .help = "cycles from a request to its data"},
     {"dsps", OPTION_U64, offsetof(struct arguments, dsps), .value = "N", .fallback = "1518",

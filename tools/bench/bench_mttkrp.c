@@ -56,7 +56,10 @@ static const char *const kernel_choices[] = {
 static const char *const layout_choices[] = {"blco", "sorted", "all", NULL};
 
 static const struct option options[] = {
-    BENCH_OPTION_ROW_RANKS(arguments, ranks, "columns of the factors; several values make a sweep"),
+    BENCH_OPTION_ROW_RANKS(
+        arguments,
+        ranks,
+        "columns of the factors; several numbers are measured one after the other"),
     BENCH_OPTION_ROW_THREADS(arguments, threads),
     BENCH_OPTION_ROW_MODE(arguments, mode),
     {"precision", OPTION_CHOICE, offsetof(struct arguments, precision), .value = "TYPE",

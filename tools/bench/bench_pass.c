@@ -34,7 +34,10 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    BENCH_OPTION_ROW_RANKS(arguments, ranks, "columns of the factors; several values make a sweep"),
+    BENCH_OPTION_ROW_RANKS(
+        arguments,
+        ranks,
+        "columns of the factors; several numbers are measured one after the other"),
     BENCH_OPTION_ROW_MODE(arguments, mode),
     OPTION_ROW_MEMORY(arguments, memory),
     OPTION_ROW_THREADS(arguments, threads),

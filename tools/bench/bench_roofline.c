@@ -43,7 +43,10 @@ static const char *const device_choices[] = {"cpu", "gpu", NULL};
 static const char *const isa_choices[] = {"best", "portable", "avx2", "avx512", "neon", NULL};
 
 static const struct option options[] = {
-    BENCH_OPTION_ROW_RANKS(arguments, ranks, "columns of the factors; several values make a sweep"),
+    BENCH_OPTION_ROW_RANKS(
+        arguments,
+        ranks,
+        "columns of the factors; several numbers are measured one after the other"),
     OPTION_ROW_THREADS(arguments, threads),
     {"kernel", OPTION_STRING, offsetof(struct arguments, kernel), .value = "NAME",
      .fallback = "all",

@@ -145,8 +145,10 @@ extern const char *const reshape_relabel_choices[];
                .help = "codec of the blocks: keep (codec of X), packed, lz4 or blco"),             \
         OPTION_ROW("relabel", OPTION_CHOICE, type, build.relabel, .value = "HOW",                  \
                    .fallback = "keep", .choices = reshape_relabel_choices,                         \
-                   .help = "renumber indices within the store by frequency if that makes it "      \
-                           "smaller: keep (if X does so), none or frequency"),                     \
+                   .help =                                                                         \
+                       "renumber indices within the store by frequency if that makes it "          \
+                       "smaller: none, frequency, or keep (frequency if X is renumbered, else "    \
+                       "none)"),                                                                   \
         BUILD_OPTION_ROW_FIBERS_AGAIN(type), BUILD_WORK_OPTION_ROWS(type)
 
 /* Parses the transforms. Errors: SLC_ERR_USAGE. */

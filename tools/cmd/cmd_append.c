@@ -36,8 +36,8 @@ static const struct option options[] = {
              "its name ends in .csv, .tsv or .tab"},
     INPUT_OPTION_ROW_BASE(
         arguments,
-        "first index of IN: auto, 0 or 1; if IN does not show its first index, auto uses the "
-        "first index of the converted input"),
+        "first index of IN: auto, 0 or 1; if neither the header nor an index shows the base, auto "
+        "uses the base of the input of sluice convert, if that input had the same format"),
     INPUT_OPTION_ROW_DUPLICATES(arguments,
                                 "how to combine nonzeros with equal coordinates: sum, mean, "
                                 "min, max, error, keep-first or keep-last; nonzeros of the store "
@@ -163,10 +163,11 @@ static void report_append(const struct slc_convert_report *report,
         return;
     }
     if (dropped > 0) {
-        console_note("note: %u further layout%s of the store %s only the old nonzeros and %s "
-                     "removed; rebuild %s with sluice layout",
-                     dropped, plural(dropped), dropped == 1 ? "has" : "have",
-                     dropped == 1 ? "is" : "are", dropped == 1 ? "it" : "them");
+        console_note(
+            "note: %u further layout%s, which %s only the old nonzeros, %s removed; rebuild "
+            "%s with sluice layout",
+            dropped, plural(dropped), dropped == 1 ? "has" : "have", dropped == 1 ? "is" : "are",
+            dropped == 1 ? "it" : "them");
     }
     if (!args->build.quiet) {
         print_report(report, args, append);

@@ -57,8 +57,9 @@ static const struct option options[] = {
              "cells of a dense IN are stored"},
     {"value", OPTION_STRING, offsetof(struct arguments, value), .value = "TYPE|NAME",
      .fallback = "auto",
-     .help = "type of the values: auto (lossless), f32 (rounds) or f64; with --columns, also the "
-             "name of the value column"},
+     .help =
+         "type of the values: auto (f32 if lossless, otherwise f64), f32 (values are rounded) or "
+         "f64; with --columns, also the name of the value column"},
     OPTION_ROW_TRANSFORM(arguments, transforms),
     {"labels", OPTION_MORE_STRINGS, offsetof(struct arguments, labels), .value = "DIR|K=FILE",
      .help = "names of indices, one per line: a folder with files mode-K-TITLE.map, or a file for "
@@ -81,7 +82,8 @@ static const struct option options[] = {
      .help = "what to do with table rows that have an empty field in a used column: error, skip, "
              "or name (treat the empty string as a name)"},
     {"null", OPTION_STRING, offsetof(struct arguments, null), .value = "WORDS",
-     .help = "words, separated by commas, that are read as empty fields of the table: NULL,\\N,NA"},
+     .help = "words, separated by commas, that are read as empty fields of the table, "
+             "such as NULL,\\N,NA"},
     {"checkpoint-interval", OPTION_DOUBLE, offsetof(struct arguments, commit_seconds), .value = "S",
      .fallback = "0",
      .help = "seconds between commits (saved states), from which the same command line resumes; 0 "
@@ -316,9 +318,10 @@ const struct command command_convert = {
              "lz4) are\ndetected by content, except alto-bin, which needs --format. If IN is a "
              ".npy file with the\ncoordinates, VALUES.npy contains the values; without "
              "VALUES.npy, IN is a dense array.\nThe index base is "
-             "taken from the header. Without a header it is 0 if any mode contains an index\n0, "
-             "and otherwise the usual base of the dialect, which is 1 for .tns. If the dialect "
-             "exists with\nboth bases (sptensor without a stated base and without an index 0), "
-             "the conversion fails with an\nerror that asks for --index-base.",
+             "taken from the header, if the header states it. Otherwise the base is 0 if any\n"
+             "index is 0, and 1 if an index equals a mode size that the header states. If neither "
+             "is the case, the\nusual base of the dialect is used, which is 1 for .tns. The "
+             "dialect sptensor has no usual base: the\nconversion then fails with an error that "
+             "asks for --index-base.",
     .run = run,
 };

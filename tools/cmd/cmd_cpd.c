@@ -43,8 +43,9 @@ static const struct option options[] = {
      .help = "maximum number of iterations; with 0, the initial factors are written"},
     {"tol", OPTION_DOUBLE, offsetof(struct arguments, tolerance), .value = "T", .fallback = "auto",
      .automatic = true,
-     .help = "stop after three iterations that change the fit by less than T, relative to the "
-             "smaller of the fit and 1 - fit; 0 means never"},
+     .help = "stop after three consecutive iterations that change the fit by less than T times the "
+             "smaller of the fit and 1 - fit; 0 means never; with --loss poisson, stop when the "
+             "KKT violation is at most T; auto means 1e-5, or 1e-4 for poisson"},
     {"maxsecs", OPTION_DOUBLE, offsetof(struct arguments, max_seconds), .value = "S",
      .fallback = "0", .help = "stop after S seconds, with exit code 75; 0 means no limit"},
     SOLVER_OPTION_ROWS(arguments, solver),
@@ -64,9 +65,9 @@ static const struct option options[] = {
     SESSION_OPTION_ROW_IO_LIMIT(arguments),
     {"layouts", OPTION_CHOICE, offsetof(struct arguments, session.layouts), .value = "WHICH",
      .fallback = "auto", .choices = layout_choices,
-     .help = "layouts to read: blco, sorted (each mode from its sorted layout) or auto (sorted "
-             "unless that reads more bytes); build: add missing sorted layouts to the store, then "
-             "auto"},
+     .help = "layouts to read: blco, sorted (each mode from its sorted layout), auto (blco "
+             "if that reads fewer bytes, otherwise sorted) or build (add missing sorted layouts to "
+             "the store, then as auto)"},
     {"max-disk", OPTION_SIZE, offsetof(struct arguments, max_disk), .value = "SIZE",
      .help = "with --layouts build: omit layouts that would make the added layouts exceed SIZE"},
     SESSION_OPTION_ROWS_DEVICE(arguments),
@@ -86,8 +87,8 @@ static const struct option options[] = {
      .help = "write no results, and no checkpoint unless --checkpoint names a folder"},
     {"checkpoint", OPTION_STRING, offsetof(struct arguments, checkpoint), .value = "auto|none|DIR",
      .not_stdout = true, .fallback = "auto",
-     .help = "folder of the checkpoint, from which the same command resumes: auto (with the "
-             "results), none, or a folder"},
+     .help = "folder of the checkpoint, from which the same command resumes: auto (next to "
+             "the results), none (no checkpoint), or the folder DIR"},
     {"checkpoint-interval", OPTION_STRING, offsetof(struct arguments, interval), .value = "auto|S",
      .fallback = "auto",
      .help = "minimum number of seconds between checkpoints; 0 means "

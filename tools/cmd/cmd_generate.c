@@ -34,7 +34,7 @@ static const struct option options[] = {
      .fallback = "uniform",
      .help = "distribution of the coordinates: uniform, zipf:S (exponent S, low indices are "
              "frequent), zipf-shuffled:S (frequent indices are scattered), best (a full box), "
-             "best:K (best for a TTM in mode K) or worst (every index occurs at most once)"},
+             "best:K (best for a TTM in mode K) or worst (no index of a mode occurs twice)"},
     {"rank", OPTION_U64, offsetof(struct arguments, rank), .letter = 'r', .value = "R",
      .fallback = "0", .maximum = SLC_MAX_RANK,
      .help = "use the values of a planted model of rank R; 0 means random integers from 1 to 9"},

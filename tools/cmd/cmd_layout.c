@@ -281,7 +281,7 @@ static const struct option options[] = {
     {"of", OPTION_STRING, offsetof(struct arguments, of), .value = "LAYOUTS",
      .help = "with --stripe or --gather: move only these layouts, such as blco,sorted-1"},
     {"dry-run", OPTION_FLAG, offsetof(struct arguments, dry_run),
-     .help = "count rows, print and estimate the changes, and write nothing"},
+     .help = "count the nonzeros of the rows, print and estimate the changes, and write nothing"},
     OPTION_ROW_MEMORY(arguments, memory),
     OPTION_ROW_THREADS(arguments, threads),
     OPTION_ROW_PROGRESS(arguments, progress),

@@ -44,9 +44,10 @@ static const struct option options[] = {
      .fallback = "20", .maximum = SLC_RESIDUALS_TOP_MAX, .help = "number of nonzeros to list"},
     {"by", OPTION_CHOICE, offsetof(struct arguments, by), .value = "SCORE", .fallback = "absolute",
      .choices = by_choices,
-     .help = "score, largest first: absolute (|residual|), relative (|residual / value|), above "
-             "(only values above the model), below (only values below the model) or deviance (for "
-             "the loss of the run)"},
+     .help =
+         "score, largest first: absolute (|residual|), relative (|residual / value|), above "
+         "(only values above the model), below (only values below the model) or deviance (of the "
+         "value for the loss of the run)"},
     {"csv", OPTION_FLAG, offsetof(struct arguments, csv),
      .help = "print the list as CSV, without the summary"},
     {"json", OPTION_FLAG, offsetof(struct arguments, json), .help = "print one JSON object"},

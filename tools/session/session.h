@@ -105,7 +105,7 @@ extern const char *const session_device_choices[];
     OPTION_ROW("layouts", OPTION_CHOICE, type, session.layouts, .value = "WHICH",                  \
                .fallback = "auto", .choices = session_layout_choices,                              \
                .help = "layouts to read: blco, sorted (each mode from its sorted layout) or auto " \
-                       "(sorted unless that reads more bytes)")
+                       "(blco if that reads fewer bytes, otherwise sorted)")
 
 /* Option rows for commands that can compute on a device with its own memory. */
 #define SESSION_OPTION_ROWS_DEVICE(type)                                                           \
@@ -143,8 +143,8 @@ extern const char *const session_device_choices[];
 #define SESSION_OPTION_ROWS_DEVICES(type)                                                          \
     OPTION_ROW("devices", OPTION_COUNTS, type, session.devices, .value = "D",                      \
                .maximum = SLC_MAX_DEVICES,                                                         \
-               .help = "divide the work between D CPU devices, each with --threads "               \
-                       "threads and a copy of the factors (0 means no CPU devices), "              \
+               .help = "divide the work between D CPU devices (groups of threads), each with "     \
+                       "--threads threads and a copy of the factors (0 means no CPU devices), "    \
                        "or with --device gpu between GPUs, whose numbers D lists, "                \
                        "such as 0,1,2; a number may be repeated"),                                 \
         OPTION_ROW("split", OPTION_STRING, type, session.split, .value = "WHAT",                   \
