@@ -15,12 +15,15 @@ struct sluice_iteration {
     /* bit n is set if a pseudo-inverse replaced the inverse of the singular Gram matrix of mode
      * n */
     uint32_t singular;
+    /* loss ls: 1 - ||X - M|| / ||X||, over the listed cells if unlisted cells are unknown; other
+     * losses: the fraction of the deviance of a constant model that the model removes */
     double fit;
     double delta; /* change of the fit; in the first iteration, the fit itself */
     double seconds;
     uint64_t bytes_read; /* bytes read from the drive */
     /* Number of held-out nonzeros, and the model's error on held-out nonzeros. The number is 0
-     * without a hold-out, and for iterations of earlier runs, which a resumed run reports again. */
+     * without a hold-out. A resumed run reports the iterations of earlier runs again; for these the
+     * number is 0, except for poisson and completion. */
     uint64_t heldout;
     double heldout_rmse, heldout_mae;
     /* With penalties, the objective that is minimized. With the loss poisson, the log-likelihood

@@ -92,7 +92,7 @@ def residuals(run: Union[Result, PathLike], store: Union[None, Tensor, PathLike]
     top      number of nonzeros to list
     by       score, largest first: "absolute" (|residual|), "relative" (|residual / value|), "above"
              (only values above the model), "below" (only values below the model) or "deviance"
-             (for the loss of the run)
+             (of the value for the loss of the run)
 
     >>> t = sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3, noise=0.1)
     >>> r = t.cpd(3, 10)

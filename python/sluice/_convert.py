@@ -189,17 +189,18 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
                      such as the path of its file
 
     The store keeps the names: see Tensor.labels. Values of duplicates are added unless `duplicates`
-    is "mean", "min", "max", "error", "keep-first" or "keep-last". With `keep_zeros`, values of 0 are
-    stored as listed cells instead of being dropped: ratings or counts that were observed to be 0.
-    `memory` limits the memory of the process, including arrays. `fibers` selects the mode, or (mode,
-    bits), whose fibers are kept together; with "auto", the nonzeros determine the mode. `progress`
-    is called regularly with the phase, the units done and the units in total (None: unknown).
-    Ctrl-C stops the call. If a long conversion of a text or tensor file was interrupted, the
-    same call resumes from the last commit of the conversion, unless `restart` is True; `checkpoint_interval` is the
-    time between commits in seconds. `format` is the format of a file, as for --format of the
-    command. Data larger than memory is sorted in files in `temp_folder`, which have at most
-    `max_temp` bytes together. `skipped_rows` of the result is the number of rows that
-    missing="skip" left out.
+    is "mean", "min", "max", "error", "keep-first" or "keep-last". With `keep_zeros`, values of 0
+    are stored as listed cells instead of being dropped: ratings or counts that were observed to be
+    0. `memory` limits the memory of the process, including arrays. `fibers` is the mode whose
+    fibers are kept together, or (mode, bits) to keep pieces of 2^bits indices together instead of
+    4,096; with "auto", the nonzeros determine the mode, and with "none" there is no such mode.
+    `progress` is called regularly with the phase, the units done and the units in total (None:
+    unknown). Ctrl-C stops the call. If a long conversion of a text or tensor file was interrupted,
+    the same call resumes from the last commit of the conversion, unless `restart` is True;
+    `checkpoint_interval` is the time between commits in seconds. `format` is the format of a file,
+    as for --format of the command. Data larger than memory is sorted in files in `temp_folder`,
+    which have at most `max_temp` bytes together. `skipped_rows` of the result is the number of rows
+    that missing="skip" left out.
 
     >>> coords = [[0, 0, 1], [2, 0, 1]]                   # one row per mode
     >>> t = sluice.convert(coords, "t.slc", [1.5, 2, 4], labels={0: ["ann", "bob"]})
@@ -287,7 +288,7 @@ def generate(output: PathLike, shape: Sequence[int], nnz: int, *, seed: int = 0,
 
     If `rank` is not 0, the values are those of a random model of this rank. `distribution` selects
     the coordinates: "uniform", "zipf" or "zipf-shuffled" (with the exponent `zipf`), "best" (a full
-    box) or "worst" (no index occurs twice).
+    box) or "worst" (no index of a mode occurs twice).
 
     >>> sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3, noise=0.1)
     <sluice.Tensor 40 x 30 x 20, 4000 nonzeros, demo.slc>

@@ -173,7 +173,7 @@ class CPD:
         Returns the fit of the model to x: 1 - ||X - M|| / ||X||, where M has the scores of x.
 
         Without x, returns the fit to the tensor of `fit` or, with the option `holdout`, to its
-        held-out nonzeros: 0 is the score of a model that is zero everywhere. 1 is the best score.
+        held-out nonzeros. The best score is 1; a model that is zero everywhere has the score 0.
 
         >>> model.score() == model.fit_, model.score(t) >= model.fit_
         (True, True)

@@ -79,7 +79,7 @@ def version() -> str:
 
 
 def options(kind: Any) -> Any:
-    """Returns a struct of options with defaults, or an empty report: all members but the size are zero."""
+    """Returns default options, or an empty report: a struct with its size and zeros otherwise."""
     return kind(struct_bytes=ctypes.sizeof(kind))
 
 
@@ -104,7 +104,7 @@ def size(name: str, value: Any) -> int:
 
 
 def fault(status: int, err: Error, columns: Sequence[int] = ()) -> SluiceError:
-    """Returns the error. `columns` are the numbers of the columns of a table, if some were left out."""
+    """Returns the error. `columns` has the number in the table of each column of the stream."""
     if err.column != NOWHERE and err.column <= len(columns):
         err.column = columns[err.column - 1]
     fields = [KEYWORDS.get(member.decode(), member.decode()) for member in (err.field, err.other_field) if member]
@@ -131,7 +131,7 @@ def call(name: str, *args: Any) -> None:
 
 
 def call_silently(name: str, *args: Any, columns: Sequence[int] = ()) -> None:
-    """Does the same as call, but leaves warnings of the library to another thread."""
+    """Does the same as call, but does not pass on warnings of the library; the caller does."""
     err = Error(line=NOWHERE, column=NOWHERE, block=NOWHERE, offset=NOWHERE)
     status = getattr(LIB, name)(*args, byref(err))
     if status != 0:

@@ -171,18 +171,21 @@ def _recorded_path(record: Dict[str, Any], name: str) -> str:
 class Result:
     """
     A CP decomposition: the sum over r of weights[r] times the outer product of columns r of all
-    factors. The columns of factors have 2-norm 1.
+    factors. The columns of factors have 2-norm 1, except in modes with simplex or bounds.
 
     weights, factors   NumPy arrays, memory-mapped read-only if they are in files
-    fit                1 - ||X - M|| / ||X||; NaN for a result that was loaded without a run.json
+    fit                1 - ||X - M|| / ||X||, in a completion over the listed cells; with another
+                       loss than "ls", the fraction of the deviance of a constant model that the
+                       model removes; NaN for a result that was loaded without a run.json
     fits               fits of all iterations, including those of earlier runs that were resumed
     iterations         number of completed iterations
     stop               why the run ended: "tol", "iterations", "time", "stopped", or "holdout" if the
                        error on held-out nonzeros no longer improved
     biases             one item for each bias among the last components: its mode, or "mean"
-    objective          with the loss "poisson", the log-likelihood without the terms log x!; for a
-                       completion, the root mean square error on the listed cells, or the sum of
-                       another loss than "ls"; otherwise None
+    objective          with penalties, the number that was minimized; with the loss "poisson", the
+                       log-likelihood without the terms log x!; for a completion, the root mean
+                       square error on the listed cells, but with another loss than "ls" the sum of
+                       the loss over these cells; otherwise None
     resume             (iteration, mode) at which the same call resumes, or None; the first iteration
                        is 1, the first mode is 0
     seconds            run time, including that of earlier runs that were resumed

@@ -451,12 +451,12 @@ class Stored:
         If the same input was appended before, returns False without any change, unless `again` is
         True. Mode sizes grow if necessary, except for `fixed_modes`, in which an index that exceeds
         the mode size is an error. If the store was made from a table, `source` can be another table
-        with the same columns, also of another kind: frame or file. Set `table` if the name of a file
-        does not show that it is a table. `labels` is as for convert, with a line for every index
-        that exists after the append; existing names are kept. If `source` is an .npy file with
-        coordinates, `values` is the .npy file with their values. `source_name` is the name of a
-        table in `info().appended`, such as the path of its file. `skipped_rows` is then the number
-        of rows that were left out because of nulls.
+        with the same columns, also a frame after a file or a file after a frame. Set `table` if the
+        name of a file does not show that it is a table. `labels` is as for convert, with a line for
+        every index that exists after the append; existing names are kept. If `source` is an .npy
+        file with coordinates, `values` is the .npy file with their values. `source_name` is the
+        name of a table in `info().appended`, such as the path of its file. `skipped_rows` of the
+        tensor is then the number of rows of `source` that were left out because of nulls.
 
         >>> with open("more.tns", "w") as file:
         ...     print("40 30 21 1.5", file=file)

@@ -53,13 +53,15 @@ class Tensor(Stored):
     threads         number of threads; 0: all processors
     precision       type of factors and matrices, "f64" or "f32"; sums are f64 (the record of a run
                     states their type as "sums")
-    io              "auto", "uring", "pread" or "mmap"
+    io              how blocks are read: "auto", "uring", "pread" or "mmap"
     deterministic   compute the same bits with any number of threads, I/O method and memory
     device          "cpu", "gpu", or "auto": a GPU if one supports the call
     device_memory   memory budget of each GPU, as `memory`; None: most of its free memory
-    devices         list of GPU numbers, or number of CPU devices with `threads` threads each
-    split           division of the work between devices: "partitions" (of sorted layouts) or "nnz";
-                    between CPU and GPU: "static=0.7", "adaptive" or "queue"
+    devices         list of GPU numbers, or number of CPU devices (groups of threads) with `threads`
+                    threads each
+    split           division of the work between devices: "partitions" (of sorted layouts) or "nnz"
+                    (consecutive blocks); between CPU and GPU: "static=F" (F from 0 to 1: the GPU's
+                    fraction of the nonzeros, such as "static=0.7"), "adaptive" or "queue"
     streams         number of streams per GPU; 0: automatic
     pin             bind threads to processors: "auto" (if there are several NUMA nodes), "never" or
                     "always"
@@ -68,8 +70,9 @@ class Tensor(Stored):
     io_limit        maximum bytes read per second
     progress        called regularly with the phase, the units done and the units in total (None:
                     unknown); if it returns True, the call ends with SluiceError
-    fibers          in a store that is written: the mode, or (mode, bits), whose fibers are kept
-                    together; "none"; with "auto", the nonzeros determine the mode
+    fibers          in a store that is written: the mode whose fibers are kept together, (mode,
+                    bits) to keep pieces of 2^bits indices together, "none", or "auto" (the nonzeros
+                    determine the mode)
 
     Ctrl-C ends every call promptly with KeyboardInterrupt. No incomplete output remains, except for
     files from which the same call resumes.
@@ -253,7 +256,7 @@ class Tensor(Stored):
         method       algorithm: "als" (no constraints), "hals" (all constraints except simplex and
                      smooth), "admm" (all constraints), "mu" or "pdnr" (poisson), "als", "ccd" or
                      "newton" (with `observed`), or "auto" (the first that supports the loss and
-                     the constraints)
+                     the constraints; "ccd" for completions with "ls" and a rank above 192)
         nonnegative  True, or the modes whose factors have no negative numbers
         simplex      True, or the modes with rows on the simplex (no negative numbers, sum 1). The
                      columns of these factors are not normalized

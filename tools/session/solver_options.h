@@ -52,7 +52,8 @@ extern const char *const solver_method_choices[];
                    .fallback = "auto", .choices = solver_method_choices,                           \
                    .help = "algorithm: als, or with constraints hals or admm; with --loss "        \
                            "poisson, mu or pdnr; with --observed, als, ccd or newton; auto "       \
-                           "chooses the first that supports the loss and the constraints"),        \
+                           "chooses the first that supports the loss and the constraints, but "    \
+                           "ccd for a completion with the loss ls and a rank above 192"),          \
         OPTION_ROW(                                                                                \
             "nonnegative", OPTION_MODES_OR_ALL, type, field.nonnegative, .value = "MODES",         \
             .help =                                                                                \
