@@ -111,7 +111,7 @@ static enum slc_status load_open(const struct slc_files *files,
     if (stat.bytes > limit_bytes || stat.bytes >= SIZE_MAX) {
         return slc_fail_file(err, SLC_ERR_UNSUPPORTED, path,
                              "the file has %" PRIu64 " bytes; at most %" PRIu64
-                             " are accepted here",
+                             " are accepted for a file of this kind",
                              stat.bytes, limit_bytes);
     }
     char *memory = slc_malloc((size_t)stat.bytes + 1);

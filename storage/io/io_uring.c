@@ -309,7 +309,7 @@ enum slc_status slc_io_uring_open(struct slc_io *io, struct slc_error *err)
         slc_free(uring->slots);
         slc_free(uring);
         return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_IO,
-                              "io_uring is refused here (%s); use pread, which works everywhere",
+                              "the system refuses io_uring (%s); use pread, which works everywhere",
                               strerror(-rc));
     }
     io->backend = uring;

@@ -287,7 +287,7 @@ def residuals_refused(folder):
     npy(os.path.join(out, "mode-2.npy"), [1e300] * 4, 4, 1)
     said = sluice("residuals", out, store, status=1)[1]
     check("is not finite: its value is" in said and "the model is inf" in said, said)
-    check("model with its factors" in sluice("residuals", out, store, "--memory", "1MiB", status=4)[1], "the budget")
+    check("residuals of this store needs" in sluice("residuals", out, store, "--memory", "1MiB", status=4)[1], "the budget")
     # The store of the run exists, but is damaged: this is reported, not that there is none in the current folder.
     sluice("cpd", "t.slc", "-r", 1, "-i", 1, "-o", "made", "-q", cwd=folder)
     sluice("residuals", os.path.join(folder, "made"), "-q", cwd=os.path.dirname(folder))

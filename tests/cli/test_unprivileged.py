@@ -98,7 +98,7 @@ def done(folder, program, commands, locked):
     for args in commands:
         ended = execute(folder, program, args, locked)
         what = f"{' '.join(map(str, args))}, {locked} bytes to lock"
-        refused = "io_uring is refused here" in ended.stderr and "use pread" in ended.stderr
+        refused = "the system refuses io_uring" in ended.stderr and "use pread" in ended.stderr
         if refused and "uring" in args and locked is not None and locked < 8 * MIB:
             # Some systems need locked memory for the ring itself; unless it was requested
             # explicitly, a working method is used.

@@ -484,7 +484,7 @@ static void plans_count_every_device(void)
     options.parts.groups = NULL;
     SLC_ASSERT_FAILS(
         slc_cp_run(&four.store, four.stream, NULL, &four.plan, &options, &result, &err),
-        SLC_ERR_USAGE, &err, "none were passed");
+        SLC_ERR_USAGE, &err, "the caller must pass both");
     devices_run_close(&one);
     devices_run_close(&four);
 
