@@ -21,6 +21,11 @@ static enum slc_status compute_mttkrp(struct slc_executor *executor,
     struct slc_matrix output = slc_executor_output(executor, pass->mode);
     const struct slc_mttkrp_job job = slc_executor_job(executor, pass, &output);
 
+    if (pass->part != NULL) {
+        return slc_mttkrp_stream_part(setup->stream, setup->plan->mode_layout[pass->mode], backend,
+                                      &job, pass->part, pass->stop, pass->progress,
+                                      pass->progress_context, err);
+    }
     SLC_TRY(slc_mttkrp_stream_parts(setup->stream, setup->plan->mode_layout[pass->mode], backend,
                                     &job, pass->cuts, pass->stop, pass->progress,
                                     pass->progress_context, err));

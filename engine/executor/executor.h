@@ -23,6 +23,7 @@
 #include "base/device.h"
 #include "cpu/dense/dense.h"
 #include "engine/plan/plan.h"
+#include "engine/stream/part.h"
 #include "engine/stream/pass_cuts.h"
 #include "engine/stream/stream.h"
 
@@ -61,6 +62,7 @@ struct slc_executor_pass {
     struct slc_hybrid *hybrid;
     /* Divides the pass into parts; only if ops->in_parts is set. NULL: the pass is not divided. */
     const struct slc_pass_cuts *cuts;
+    const struct slc_part *part; /* computes only these rows; only if ops->in_parts is set */
     const volatile int *stop;
     void (*progress)(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes_read);
     void *progress_context;

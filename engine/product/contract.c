@@ -101,7 +101,9 @@ static uint64_t fixed_bytes(const struct slc_contract_run *c)
 {
     uint64_t bytes;
 
-    return slc_add_u64(c->report->process_bytes + OVERHEAD_BYTES + slc_names_carry_bytes(&c->names),
+    return slc_add_u64(c->report->process_bytes + OVERHEAD_BYTES +
+                           slc_names_carry_bytes(&c->names) +
+                           (c->job.part != NULL ? slc_part_memory_bytes(c->info) : 0),
                        operand_bytes(c), &bytes)
                ? bytes
                : UINT64_MAX / 2;
@@ -180,7 +182,7 @@ void slc_contract_set_spare(struct slc_contract_run *run, uint64_t bytes)
 static void report_progress(const struct slc_contract_run *run, uint64_t done)
 {
     if (run->options->progress != NULL) {
-        run->options->progress(run->options->context, "multiply", done, run->info->tile_count);
+        run->options->progress(run->options->context, "multiply", done, slc_contract_tiles(run));
     }
 }
 
@@ -277,10 +279,14 @@ static enum slc_status load_vector(struct slc_contract_run *run, unsigned k, str
     const char *path = run->options->vectors[k].path;
     const uint64_t length = run->info->dims[run->job.vector_mode[k]];
 
-    return path != NULL
-               ? slc_npy_read(run->store.files, path, SLC_F64, length, 1, &run->vectors[k], err)
-               : slc_matrix_create_from(&run->vectors[k], SLC_F64, length, 1,
-                                        run->options->vectors[k].values, err);
+    SLC_TRY(path != NULL
+                ? slc_npy_read(run->store.files, path, SLC_F64, length, 1, &run->vectors[k], err)
+                : slc_matrix_create_from(&run->vectors[k], SLC_F64, length, 1,
+                                         run->options->vectors[k].values, err));
+    if (run->job.part != NULL) {
+        slc_hash_stream_add(&run->operands, run->vectors[k].buffer.data, length * sizeof(double));
+    }
+    return SLC_OK;
 }
 
 /* If a device multiplies tiles, opens it and passes the vectors to it. */
@@ -499,6 +505,7 @@ static enum slc_status contract_store(struct slc_contract_run *c, struct slc_err
 
     SLC_TRY(divide_modes(c, err));
     enum slc_status status = choose_layout(c, err);
+    SLC_THEN(status, slc_contract_open_part(c, err));
     SLC_TRY(status);
     find_used(c);
     if (c->options->names && c->job.kept_count > 0) {
@@ -558,6 +565,7 @@ enum slc_status slc_contract(const struct slc_contract_options *options,
         report->nnz = c->info->nnz;
         status = contract_store(c, err);
         slc_contract_release(c);
+        slc_contract_close_part(c);
         slc_store_close_layout(&c->store, c->reader);
         slc_store_close(&c->store);
     }

@@ -34,6 +34,9 @@ struct slc_contract_options {
         const double *values; /* dims[mode] numbers by index of the input; borrowed */
     } vectors[SLC_MAX_ORDER];
     struct slc_tile_stream *stream; /* reads the tiles; NULL: the file is scanned */
+    /* Computes one part of the result, whose nonzeros slc_join (engine/product/join.h) adds to
+     * those of the other parts. Needs a stream, and no device. The default is the whole result. */
+    struct slc_part_choice part;
     /* Device that multiplies some or all tiles; NULL: workers multiply all tiles. */
     const struct slc_tile_products *products;
     enum slc_codec codec;
@@ -71,6 +74,9 @@ struct slc_contract_report {
     double layout_fibers_possible; /* number of fibers that the mode sizes allow */
     uint64_t layout_blocks;
     uint64_t layout_bytes; /* bytes of the layout's file */
+    /* With options.part: the blocks of the part, and the bytes that are read: these blocks, and
+     * blocks that are read once more as a sample before sums are sorted. */
+    uint64_t part_blocks, part_bytes, sample_bytes;
     /* For the mode of each vector, the smallest and the largest index that a nonzero has, as
      * indices of the store. */
     struct {
@@ -90,8 +96,9 @@ struct slc_contract_report {
 };
 
 /* Contracts the store. Errors: SLC_ERR_USAGE if a mode is repeated or does not exist, if the result
- * is a number although there is an output path, or if the result is a store and there is no output
- * path. SLC_ERR_INPUT, with file and position, if a vector has the wrong length, NaN or infinity,
+ * is a number although there is an output path, if the result is a store and there is no output
+ * path, or if there is no such part, or a part of a number. SLC_ERR_UNSUPPORTED for a part on a
+ * device. SLC_ERR_INPUT, with file and position, if a vector has the wrong length, NaN or infinity,
  * or if a sum is beyond the range of f64. SLC_ERR_BUDGET, with the smallest sufficient budget.
  * Errors of reading the store and of the builder. After an error nothing is left on disk. */
 enum slc_status slc_contract(const struct slc_contract_options *options,

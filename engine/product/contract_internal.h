@@ -1,14 +1,16 @@
 /* State and functions that the files of the contraction of a store (engine/product/contract.h)
  * share: operands, memory and tiles. contract_sort.c passes sums to a builder; contract_ordered.c
- * writes sums without sorting. */
+ * writes sums without sorting, and contract_part.c restricts the result to a part. */
 #ifndef SLC_ENGINE_CONTRACT_INTERNAL_H
 #define SLC_ENGINE_CONTRACT_INTERNAL_H
 
+#include "base/hash.h"
 #include "base/matrix.h"
 #include "base/memory/memory.h"
 #include "convert/reshape/names_carry.h"
 #include "engine/product/contract.h"
 #include "engine/product/contract_tile.h"
+#include "engine/product/part_record.h"
 #include "storage/manifest/labels.h"
 #include "storage/manifest/store.h"
 
@@ -27,7 +29,9 @@ struct slc_contract_run {
     struct slc_reader *reader; /* reader of the layout that is read */
     const struct slc_layout_info *info;
     struct slc_contraction job;
+    struct slc_part part; /* all zero unless the options choose a part */
     struct slc_matrix vectors[SLC_MAX_ORDER];
+    struct slc_hash_stream operands;         /* hash of the vectors of a part */
     struct slc_labels labels[SLC_MAX_ORDER]; /* label -> index, for kept relabelled modes */
     /* States which fibers the order of the result's nonzeros keeps together, if sums are sorted. */
     enum slc_fibers fibers;
@@ -49,6 +53,22 @@ struct slc_contract_run {
     uint64_t tiles_done;
     struct slc_names_carry names; /* names of the kept modes, if the options request them */
 };
+
+/* Returns the number of tiles that the scan delivers. */
+static inline uint64_t slc_contract_tiles(const struct slc_contract_run *run)
+{
+    return run->job.part != NULL ? run->part.tile_count : run->info->tile_count;
+}
+
+/* Computes the part that the options choose, if any, and restricts the stream to its blocks. Needs:
+ * the layout is chosen. Errors: those of slc_part_open; SLC_ERR_USAGE if the result is a number;
+ * SLC_ERR_UNSUPPORTED with a device. slc_contract_close_part releases the part. */
+enum slc_status slc_contract_open_part(struct slc_contract_run *run,
+                                       struct slc_error *err) SLC_NODISCARD;
+void slc_contract_close_part(struct slc_contract_run *run);
+
+/* Sets origin->part to the record of the part, if there is one. Needs: the vectors were loaded. */
+void slc_contract_record_part(const struct slc_contract_run *run, struct slc_store_origin *origin);
 
 /* Returns the fewest bytes with which run->workers workers can scan the store, without
  * fixed_bytes. */

@@ -280,6 +280,7 @@ static enum slc_status finish_store(struct ordering *ordering, struct slc_error 
     enum slc_status status = slc_writer_finish(writer, &report->summary, err);
     report->write_seconds += slc_seconds_since(start_ns);
     (void)snprintf(origin.source, sizeof origin.source, "%s", run->options->store);
+    slc_contract_record_part(run, &origin);
     SLC_THEN(status, slc_build_manifest_write(
                          &(struct slc_build_manifest){
                              .files = ordering->folder.files,

@@ -15,6 +15,8 @@
 enum {
     SAMPLE_ROWS = 32768,
     SAMPLE_TILES = 16,
+    /* A part samples at most one tile of this number of blocks. */
+    BLOCKS_PER_SAMPLE = 64,
     /* Reading may use 1 / SPARE_PART of the memory that remains with the smallest builder. Sorting
      * uses the rest, because memory for sorting saves more time than memory for reading. */
     SPARE_PART = 4
@@ -126,12 +128,56 @@ static bool one_tile(void *context, unsigned worker)
     return false;
 }
 
+/* Returns the number of tiles to sample. A part reads few blocks, so it samples few tiles. */
+static uint64_t count_samples(const struct slc_contract_run *run)
+{
+    const uint64_t most = slc_min_u64(slc_contract_tiles(run), SAMPLE_TILES);
+
+    return run->job.part == NULL ? most
+                                 : slc_min_u64(most, run->part.block_count / BLOCKS_PER_SAMPLE);
+}
+
+/* Sets *entry to the block of sample `number` of `count` of a part. */
+static void find_sample(const struct slc_contract_run *run,
+                        uint64_t number,
+                        uint64_t count,
+                        struct slc_block_entry *entry)
+{
+    const uint64_t position = (2 * number + 1) * run->part.block_count / (2 * count);
+
+    slc_reader_entry(run->reader, run->part.blocks[position], entry);
+}
+
+/* Returns the first tile of sample `number` of `count`. */
+static uint64_t sample_at(const struct slc_contract_run *run, uint64_t number, uint64_t count)
+{
+    struct slc_block_entry entry;
+
+    if (run->job.part == NULL) {
+        return run->info->tile_count * number / count;
+    }
+    find_sample(run, number, count, &entry);
+    return entry.first_tile;
+}
+
+/* Sets the number of bytes that the samples of a part read. */
+static void count_sample_bytes(struct slc_contract_run *run)
+{
+    const uint64_t count = run->job.part != NULL ? count_samples(run) : 0;
+    struct slc_block_entry entry;
+
+    for (uint64_t i = 0; i < count; i++) {
+        find_sample(run, i, count, &entry);
+        run->report->sample_bytes += entry.padded_bytes;
+    }
+}
+
 /* Samples tiles at equal distances in the file, so that the builder knows the distribution of
  * coordinates. */
 static enum slc_status sample_tiles(struct sorting *sorting, struct slc_error *err)
 {
     const struct slc_contract_run *run = sorting->run;
-    const uint64_t tiles = slc_min_u64(run->info->tile_count, SAMPLE_TILES);
+    const uint64_t tiles = count_samples(run);
     struct slc_entries sample = {.order = run->job.kept_count};
     enum slc_status status =
         slc_buffer_create(&sorting->sample, sample_bytes(run), SLC_PAGES_SMALL, err);
@@ -142,7 +188,7 @@ static enum slc_status sample_tiles(struct sorting *sorting, struct slc_error *e
                                                    .reader = run->reader,
                                                    .workers = 1,
                                                    .last_row = UINT64_MAX,
-                                                   .first_tile = run->info->tile_count * t / tiles};
+                                                   .first_tile = sample_at(run, t, tiles)};
 
         status = slc_tile_scan(&scan,
                                &(struct slc_tile_steps){
@@ -167,6 +213,13 @@ static enum slc_status scan_tiles(struct sorting *sorting, struct slc_error *err
         sorting->run, &(struct slc_tile_steps){.context = sorting, .decode = push_tile}, err);
 }
 
+/* Returns true if the sums of a part that are zero are stored. The fibers that the order of the
+ * joined store keeps together are chosen from all coordinates, with those of zero sums. */
+static bool keeps_zeros(const struct slc_contract_run *run)
+{
+    return run->job.part != NULL && run->fibers == SLC_FIBERS_AUTO;
+}
+
 enum slc_status slc_contract_sorted(struct slc_contract_run *run, struct slc_error *err)
 {
     const struct slc_contract_options *options = run->options;
@@ -183,6 +236,7 @@ enum slc_status slc_contract_sorted(struct slc_contract_run *run, struct slc_err
                                         .codec = options->codec,
                                         .value = SLC_VALUE_AUTO,
                                         .duplicates = SLC_DUPLICATES_SUM,
+                                        .keep_zeros = keeps_zeros(run),
                                         .block_bytes = options->block_bytes,
                                         .max_temp = options->max_temp,
                                         .fibers = run->fibers,
@@ -192,6 +246,7 @@ enum slc_status slc_contract_sorted(struct slc_contract_run *run, struct slc_err
     struct sorting sorting = {.run = run};
     enum slc_status status = divide_memory(run, &build, err);
 
+    count_sample_bytes(run);
     if (run->options->dry_run) {
         return status;
     }
@@ -207,6 +262,7 @@ enum slc_status slc_contract_sorted(struct slc_contract_run *run, struct slc_err
     /* The memory is released before the builder sorts, because the builder uses it to sort. */
     slc_contract_release(run);
     (void)snprintf(origin.source, sizeof origin.source, "%s", options->store);
+    slc_contract_record_part(run, &origin);
     return slc_builder_finish(sorting.builder, 0, run->report->dims, &origin, &run->report->build,
                               err);
 }

@@ -38,6 +38,7 @@ struct work {
     unsigned worker;
     struct slc_contract_given *given; /* NULL if the tile is decoded */
     uint32_t taken;                   /* number of `given` fibers that have been used */
+    bool partial;                     /* true if some sums of the tile may be outside of the part */
     uint64_t *coords[SLC_MAX_ORDER];  /* ROWS coordinates per kept mode */
     double *sums;                     /* ROWS sums */
     double *product;                  /* CHUNK_NNZ terms */
@@ -191,7 +192,22 @@ static void describe_fiber(const struct work *work, uint32_t row, char *text)
     }
 }
 
-/* Ends the open run, if there is one, and appends its sum unless the sum is zero. */
+/* Returns true if the sum of the open run belongs to the part. */
+static bool is_in_part(const struct work *work)
+{
+    const struct slc_contraction *contraction = work->contraction;
+    uint64_t coords[SLC_MAX_ORDER] = {0};
+
+    for (unsigned k = 0; k < contraction->kept_count; k++) {
+        const unsigned mode = contraction->kept_mode[k];
+
+        coords[mode] = work->tile->corner[mode] + work->open_offset[k];
+    }
+    return slc_part_holds(contraction->part, coords);
+}
+
+/* Ends the open run, if there is one, and appends its sum unless the sum is zero or outside of the
+ * part. */
 static enum slc_status close_run(struct work *work, struct slc_error *err)
 {
     const struct slc_contraction *contraction = work->contraction;
@@ -201,6 +217,9 @@ static enum slc_status close_run(struct work *work, struct slc_error *err)
         return SLC_OK;
     }
     work->open = false;
+    if (work->partial && !is_in_part(work)) {
+        return SLC_OK;
+    }
     if (sum == 0) {
         work->zeros++;
         return SLC_OK;
@@ -280,6 +299,21 @@ append_terms(struct work *work, const struct terms *terms, struct slc_error *err
     return status;
 }
 
+/* Returns whether the sums of the tile belong to the part. */
+static enum slc_part_overlap tile_overlap(const struct slc_contraction *contraction,
+                                          const struct slc_tile_view *tile)
+{
+    uint64_t most[SLC_MAX_ORDER];
+
+    if (contraction->part == NULL) {
+        return SLC_PART_ALL;
+    }
+    for (unsigned n = 0; n < tile->order; n++) {
+        most[n] = tile->corner[n] + tile->extent[n];
+    }
+    return slc_part_overlap(contraction->part, tile->corner, most);
+}
+
 enum slc_status slc_contract_tile(const struct slc_contraction *contraction,
                                   struct slc_tile_view *tile,
                                   struct slc_contract_given *given,
@@ -294,7 +328,12 @@ enum slc_status slc_contract_tile(const struct slc_contraction *contraction,
     struct slc_entries entries = {.order = contraction->kept_count, .sequence = tile->ordinal};
     struct terms terms = {.count = 1};
     enum slc_status status = SLC_OK;
+    const enum slc_part_overlap overlap = tile_overlap(contraction, tile);
 
+    if (overlap == SLC_PART_NONE) {
+        return SLC_OK;
+    }
+    work.partial = overlap == SLC_PART_SOME;
     divide_memory(&work, memory);
     for (unsigned k = 0; k < contraction->kept_count; k++) {
         entries.coords[k] = work.coords[k];

@@ -11,6 +11,7 @@
 #include "base/memory/limits.h"
 #include "convert/build/builder.h"
 #include "engine/product/tile_products.h"
+#include "engine/stream/part.h"
 
 #include <stdint.h>
 
@@ -24,8 +25,9 @@ struct slc_contraction {
     unsigned kept_mode[SLC_MAX_ORDER];
     /* Per kept mode: label -> index, or NULL if the mode is not relabelled. */
     const uint32_t *index[SLC_MAX_ORDER];
-    bool fiber_tiles;      /* true: use the fiber runs (next_fibers) of tiles */
-    unsigned fiber_vector; /* number of the vector whose mode has the fiber runs */
+    bool fiber_tiles;            /* true: use the fiber runs (next_fibers) of tiles */
+    unsigned fiber_vector;       /* number of the vector whose mode has the fiber runs */
+    const struct slc_part *part; /* sums outside of this part are omitted; NULL: none are */
 };
 
 /* Receives sums of a tile. entries->order is kept_count, and entries->sequence is the ordinal of

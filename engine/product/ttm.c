@@ -44,17 +44,22 @@ struct run {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool aborted;
-    uint64_t next;   /* ordinal of the tile that has the turn */
+    uint64_t next;   /* number, within the pass, of the tile that has the turn */
     uint64_t fibers; /* number of fibers of the result that have row numbers */
     bool carries;    /* true if the last fiber may continue in the next tile */
     double *carry;
     uint64_t carry_coords[SLC_MAX_ORDER];
 };
 
-/* Waits until all tiles before `ordinal` have assigned row numbers to their fibers. */
-static enum slc_status
-wait_turn(struct run *run, struct worker *worker, uint64_t ordinal, struct slc_error *err)
+/* Waits until all tiles of the pass before `tile` have assigned row numbers to their fibers. */
+static enum slc_status wait_turn(struct run *run,
+                                 struct worker *worker,
+                                 const struct slc_tile_view *tile,
+                                 struct slc_error *err)
 {
+    const struct slc_part *part = run->options->part;
+    const uint64_t ordinal =
+        part != NULL ? slc_part_ordinal(part, tile->block, tile->ordinal) : tile->ordinal;
     const uint64_t start_ns = slc_clock_ns();
 
     pthread_mutex_lock(&run->mutex);
@@ -261,6 +266,37 @@ static enum slc_status write_piece(struct run *run,
                       piece->pitch, err);
 }
 
+static bool is_in_part(const struct run *run, const struct piece *piece, uint64_t f)
+{
+    uint64_t coords[SLC_MAX_ORDER] = {0};
+
+    for (unsigned m = 0; m < run->job->order; m++) {
+        coords[m] = m != run->job->mode ? coord_of(piece, m, f) : 0;
+    }
+    return slc_part_holds(run->options->part, coords);
+}
+
+/* Removes the fibers that are outside of the part. The others are adjacent, because fibers have the
+ * order of their keys. The last of them is complete if others followed it, but at the end of a tile
+ * the last fiber is carried nevertheless. */
+static void restrict_piece(const struct run *run, struct piece *piece, bool at_end)
+{
+    uint64_t from = 0, end = piece->count;
+
+    while (from < end && !is_in_part(run, piece, from)) {
+        from++;
+    }
+    while (end > from && !is_in_part(run, piece, end - 1)) {
+        end--;
+    }
+    piece->complete = end - from - (end > from && (at_end || end == piece->count));
+    piece->count = end - from;
+    piece->rows += from * piece->pitch;
+    for (unsigned m = 0; m < run->job->order; m++) {
+        piece->coords[m] += from;
+    }
+}
+
 /* Writes all fibers of an output except the last fiber, which stays in the output. */
 static enum slc_status write_output(struct run *run,
                                     struct worker *worker,
@@ -276,7 +312,15 @@ static enum slc_status write_output(struct run *run,
     for (unsigned m = 0; m < run->job->order; m++) {
         piece.coords[m] = output->coords[m];
     }
-    enum slc_status status = write_piece(run, worker, &piece, at_end, err);
+    if (run->options->part != NULL) {
+        restrict_piece(run, &piece, at_end);
+    }
+    enum slc_status status = SLC_OK;
+    if (piece.count > 0) {
+        status = write_piece(run, worker, &piece, at_end, err);
+    } else if (at_end) {
+        pass_turn(run);
+    }
     slc_ttm_keep_last(output);
     return status;
 }
@@ -289,7 +333,7 @@ static enum slc_status write_fibers(struct run *run,
                                     struct slc_error *err)
 {
     struct worker *worker = &run->workers[number];
-    enum slc_status status = wait_turn(run, worker, tile->ordinal, err);
+    enum slc_status status = wait_turn(run, worker, tile, err);
 
     while (status == SLC_OK) {
         const bool at_end = !fibers->more;
@@ -331,7 +375,7 @@ static enum slc_status multiply_here(struct run *run,
         }
         *busy_ns += slc_clock_ns() - start_ns;
         if (!in_turn) {
-            status = wait_turn(run, worker, tile->ordinal, err);
+            status = wait_turn(run, worker, tile, err);
             in_turn = status == SLC_OK;
         }
         SLC_THEN(status, write_output(run, worker, output, false, err));
@@ -340,7 +384,7 @@ static enum slc_status multiply_here(struct run *run,
     *busy_ns += slc_clock_ns() - start_ns;
     SLC_TRY(status);
     if (!in_turn) {
-        SLC_TRY(wait_turn(run, worker, tile->ordinal, err));
+        SLC_TRY(wait_turn(run, worker, tile, err));
     }
     return write_output(run, worker, output, true, err);
 }
@@ -458,8 +502,11 @@ static enum slc_status
 multiply_layout(struct run *run, struct slc_stream *stream, struct slc_error *err)
 {
     const struct slc_ttm_options *options = run->options;
+    const struct slc_part *part = options->part;
     const struct slc_pass pass = {
-        .tiles = {.consumer = {.tile = multiply_tile, .wake = abort_run, .context = run}},
+        .tiles = {.consumer = {.tile = multiply_tile, .wake = abort_run, .context = run},
+                  .blocks = part != NULL ? part->blocks : NULL,
+                  .block_count = part != NULL ? part->block_count : 0},
         .layout = options->layout,
         .stop = options->stop,
         .progress = options->progress,

@@ -22,6 +22,7 @@
 #include "cpu/fiber/ttm.h"
 #include "engine/product/npy_pair.h"
 #include "engine/product/products.h"
+#include "engine/stream/part.h"
 #include "engine/stream/stream.h"
 
 #include <stdbool.h>
@@ -60,6 +61,7 @@ struct slc_ttm_options {
     struct slc_ttm_division division;
     struct slc_device *device;   /* computes instead of, or together with, the CPU; may be NULL */
     const struct slc_plan *plan; /* the plan of slc_ttm_plan; used only with a device */
+    const struct slc_part *part; /* writes only fibers of this part, without a device; NULL: all */
     /* Per mode: store index -> input index, or NULL if they are equal. */
     const uint32_t *index[SLC_MAX_ORDER];
     const struct slc_files *files; /* NULL: the operating system */

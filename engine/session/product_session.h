@@ -8,6 +8,7 @@
 #include "engine/product/contract.h"
 #include "engine/product/device_products.h"
 #include "engine/product/fiber_order.h"
+#include "engine/product/part_record.h"
 #include "engine/product/ttm.h"
 #include "engine/session/device_choice.h"
 #include "storage/manifest/labels.h"
@@ -21,6 +22,8 @@ struct slc_ttm_session {
     struct slc_error refused;          /* the reason why the chosen device is not used */
     struct slc_ttm_options options;
     struct slc_fiber_order order; /* opened by the caller, who closes it after the session */
+    struct slc_part part;         /* all zero unless slc_ttm_session_open_part opened a part */
+    uint64_t operands;            /* hash of the matrix of a part */
 
     struct slc_plan plan;
     struct slc_matrix matrix;
@@ -36,6 +39,14 @@ struct slc_ttm_session {
 enum slc_status slc_ttm_session_plan(struct slc_ttm_session *session,
                                      struct slc_reader *reader,
                                      struct slc_error *err) SLC_NODISCARD;
+
+/* Computes a part of the result, over a layout of the store that keeps fibers whole, instead of the
+ * caller's opening of `order`. The folder of the result gets the record of the part. Errors: those
+ * of slc_part_open and of opening the layout; SLC_ERR_UNSUPPORTED if there is no such layout, with
+ * a device, or if the tensor has one mode. */
+enum slc_status slc_ttm_session_open_part(struct slc_ttm_session *session,
+                                          struct slc_part_choice choice,
+                                          struct slc_error *err) SLC_NODISCARD;
 
 /* Returns the store whose permutations apply to the open layout: the given store, or the temporary
  * store that has the layout. */

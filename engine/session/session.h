@@ -4,6 +4,7 @@
 #define SLC_ENGINE_SESSION_H
 
 #include "engine/executor/executor.h"
+#include "engine/product/part_record.h"
 #include "engine/session/device_choice.h"
 #include "engine/stream/stream.h"
 #include "storage/manifest/store.h"
@@ -67,7 +68,8 @@ struct slc_session_pass {
     /* One factor per mode, in the order of the store; the factor of `mode` is unused. */
     struct slc_matrix *factors;
     struct slc_matrix *output;
-    const volatile int *stop; /* may be NULL */
+    const struct slc_part *part; /* computes only these rows; NULL: all rows */
+    const volatile int *stop;    /* may be NULL */
     void (*progress)(void *context, uint64_t done, uint64_t blocks, uint64_t bytes_read);
     void *progress_context;
 
@@ -84,5 +86,26 @@ struct slc_session_pass {
 enum slc_status slc_session_mttkrp(struct slc_session *session,
                                    struct slc_session_pass *pass,
                                    struct slc_error *err) SLC_NODISCARD;
+
+/* Opens a part of the rows of an MTTKRP: an interval of rows of `mode` and the blocks that the plan
+ * reads for them. Needs: the plan is deterministic and reads layouts in file order. Ownership:
+ * release with slc_part_close. Errors: those of slc_part_open; SLC_ERR_UNSUPPORTED on devices, or
+ * if the mode is relabelled, because a part would then have rows from everywhere in the result. */
+enum slc_status slc_session_open_part(struct slc_session *session,
+                                      unsigned mode,
+                                      struct slc_part_choice choice,
+                                      struct slc_part *part,
+                                      struct slc_error *err) SLC_NODISCARD;
+
+/* Returns the rows of the part, of `rows` rows of the mode. */
+struct slc_row_span slc_session_part_rows(const struct slc_part *part, uint64_t rows);
+
+/* Sets the record of a part of an MTTKRP with these factors, which have the indices of the
+ * input. */
+void slc_session_record_part(const struct slc_session *session,
+                             unsigned mode,
+                             const struct slc_matrix *factors,
+                             const struct slc_part *part,
+                             struct slc_part_record *record);
 
 #endif

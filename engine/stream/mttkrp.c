@@ -4,6 +4,8 @@
  * that the backend is ready for another job. */
 #include "engine/stream/mttkrp.h"
 
+#include <assert.h>
+
 enum slc_status slc_mttkrp_stream_tile(void *context,
                                        unsigned worker,
                                        struct slc_tile_view *tile,
@@ -87,6 +89,66 @@ enum slc_status slc_mttkrp_stream_parts(struct slc_stream *stream,
     enum slc_status status = slc_pass_in_parts(stream, &pass, blocks, cuts, err);
     if (status != SLC_OK) {
         /* The error of the pass is reported, so an error of mttkrp_end is ignored. */
+        (void)backend->ops->mttkrp_end(backend, NULL);
+        return status;
+    }
+    return backend->ops->mttkrp_end(backend, err);
+}
+
+/* A backend that computes the tiles of a part, and the part. */
+struct part_consumer {
+    struct slc_backend *backend;
+    const struct slc_part *part;
+};
+
+/* Adds a tile under its number within the part, because the backend waits for all earlier tiles. */
+static enum slc_status
+add_part_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+{
+    const struct part_consumer *consumer = context;
+
+    tile->ordinal = slc_part_ordinal(consumer->part, tile->block, tile->ordinal);
+    return slc_mttkrp_stream_tile(consumer->backend, worker, tile, err);
+}
+
+static void abort_part(void *context)
+{
+    slc_mttkrp_stream_abort(((const struct part_consumer *)context)->backend);
+}
+
+enum slc_status slc_mttkrp_stream_part(struct slc_stream *stream,
+                                       unsigned layout,
+                                       struct slc_backend *backend,
+                                       const struct slc_mttkrp_job *job,
+                                       const struct slc_part *part,
+                                       const volatile int *stop,
+                                       void (*progress)(void *, uint64_t, uint64_t, uint64_t),
+                                       void *progress_context,
+                                       struct slc_error *err)
+{
+    struct part_consumer consumer = {.backend = backend, .part = part};
+    struct slc_pass pass = {
+        .layout = layout,
+        .tiles = {.consumer = {.tile = add_part_tile, .wake = abort_part, .context = &consumer},
+                  .order = order_of(job->conflict)},
+        .stop = stop,
+        .progress = progress,
+        .progress_context = progress_context};
+
+    assert(job->conflict == SLC_CONFLICT_ORDERED || job->conflict == SLC_CONFLICT_ROWS);
+    if (part->block_count == 0) {
+        return SLC_OK;
+    }
+    if (job->conflict == SLC_CONFLICT_ROWS) {
+        pass.tiles.part =
+            (struct slc_pass_part){part->blocks[0], part->blocks[0] + part->block_count};
+    } else {
+        pass.tiles.blocks = part->blocks;
+        pass.tiles.block_count = part->block_count;
+    }
+    SLC_TRY(backend->ops->mttkrp_begin(backend, job, err));
+    enum slc_status status = slc_stream_pass(stream, &pass, err);
+    if (status != SLC_OK) {
         (void)backend->ops->mttkrp_end(backend, NULL);
         return status;
     }

@@ -3,6 +3,7 @@
 #define SLC_ENGINE_MTTKRP_H
 
 #include "base/backend.h"
+#include "engine/stream/part.h"
 #include "engine/stream/pass_cuts.h"
 #include "engine/stream/stream.h"
 
@@ -34,6 +35,20 @@ enum slc_status slc_mttkrp_stream_parts(struct slc_stream *stream,
                                         void (*progress)(void *, uint64_t, uint64_t, uint64_t),
                                         void *progress_context,
                                         struct slc_error *err) SLC_NODISCARD;
+
+/* Like slc_mttkrp_stream, but reads only the blocks of a part of the output rows of this layout.
+ * The other rows are then undefined. Needs: the strategy is SLC_CONFLICT_ORDERED, or
+ * SLC_CONFLICT_ROWS and a stream in file order; the rows then have the same bits as without a part.
+ */
+enum slc_status slc_mttkrp_stream_part(struct slc_stream *stream,
+                                       unsigned layout,
+                                       struct slc_backend *backend,
+                                       const struct slc_mttkrp_job *job,
+                                       const struct slc_part *part,
+                                       const volatile int *stop,
+                                       void (*progress)(void *, uint64_t, uint64_t, uint64_t),
+                                       void *progress_context,
+                                       struct slc_error *err) SLC_NODISCARD;
 
 /* Callbacks of struct slc_tile_consumer that add tiles to the job of a backend. Their context is
  * the backend. */

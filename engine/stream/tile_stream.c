@@ -16,6 +16,7 @@
 
 struct run {
     const struct slc_tile_steps *steps;
+    const struct slc_part *part; /* NULL: all blocks are read */
     struct slc_turns turns;
     bool ended; /* true if a step ended the pass; written only by the worker that has the turn */
     uint64_t turn_ns[SLC_MAX_THREADS];
@@ -87,7 +88,10 @@ run_steps(void *context, unsigned worker, struct slc_tile_view *tile, struct slc
 
     if (status == SLC_OK && steps->in_turn != NULL) {
         const uint64_t start_ns = slc_clock_ns();
-        const bool has_turn = slc_turns_wait(&run->turns, tile->ordinal);
+        const uint64_t turn = run->part != NULL
+                                  ? slc_part_ordinal(run->part, tile->block, tile->ordinal)
+                                  : tile->ordinal;
+        const bool has_turn = slc_turns_wait(&run->turns, turn);
 
         run->turn_ns[worker] += slc_clock_ns() - start_ns;
         if (!has_turn) {
@@ -117,8 +121,11 @@ static enum slc_status stream_tiles(struct slc_tile_stream *tiles,
                                     const struct slc_plan *plan,
                                     struct slc_error *err)
 {
+    const struct slc_part *part = tiles->part;
     const struct slc_pass pass = {
-        .tiles = {.consumer = {.tile = run_steps, .wake = stop_waiting, .context = run}},
+        .tiles = {.consumer = {.tile = run_steps, .wake = stop_waiting, .context = run},
+                  .blocks = part != NULL ? part->blocks : NULL,
+                  .block_count = part != NULL ? part->block_count : 0},
         .stop = tiles->stop};
     struct slc_error fault = SLC_ERROR_INIT;
     struct slc_stream *stream = NULL;
@@ -149,6 +156,7 @@ enum slc_status slc_tile_stream_run(struct slc_tile_stream *tiles,
     memset(&tiles->stats, 0, sizeof tiles->stats);
     SLC_TRY(slc_check_memory(run != NULL, err, "to stream a layout"));
     run->steps = steps;
+    run->part = tiles->part;
     plan.slot_count = count_slots(&plan, slc_reader_info(reader), workers, bytes);
     plan.schedule = tiles->schedule;
     if (steps->in_turn != NULL ||

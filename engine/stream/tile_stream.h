@@ -4,6 +4,7 @@
 #ifndef SLC_ENGINE_TILE_STREAM_H
 #define SLC_ENGINE_TILE_STREAM_H
 
+#include "engine/stream/part.h"
 #include "engine/stream/stream.h"
 #include "storage/scan/tile_scan.h"
 
@@ -19,6 +20,7 @@ struct slc_tile_stream {
     uint64_t read_limit; /* maximum bytes read per second; 0: no limit */
     /* Read between tiles; if *stop is not 0, the run ends with SLC_ERR_INTERRUPTED. May be NULL. */
     const volatile int *stop;
+    const struct slc_part *part; /* reads only the blocks of this part; NULL: all blocks */
 
     /* Statistics of the last run, even if it failed. */
     struct slc_stream_stats stats;

@@ -445,6 +445,9 @@ static void parse_origin(struct parser *parser, const json_t *root, struct slc_s
     if (json_object_get(object, "transforms") != NULL) {
         get_text(parser, object, "transforms", origin->transforms, sizeof origin->transforms);
     }
+    if (json_object_get(object, "part") != NULL) {
+        get_text(parser, object, "part", origin->part, sizeof origin->part);
+    }
     parse_appended(parser, object, origin);
 }
 

@@ -169,6 +169,9 @@ static json_t *json_origin(const struct slc_store_origin *origin, bool *ok)
     if (origin->transforms[0] != '\0') {
         add_member(object, "transforms", slc_json_string(origin->transforms), ok);
     }
+    if (origin->part[0] != '\0') {
+        add_member(object, "part", slc_json_string(origin->part), ok);
+    }
     if (origin->appended_count > 0) {
         add_member(object, "appended", json_appended(origin, ok), ok);
     }

@@ -62,6 +62,8 @@ struct slc_store_names {
 enum { SLC_TITLE_BYTES = 256 };
 /* Bytes of the text that names the columns read from a table, one or two per mode. */
 enum { SLC_TABLE_BYTES = 5120 };
+/* Bytes of the text that describes a part of a product (engine/product/part_record.h). */
+enum { SLC_PART_RECORD_BYTES = 1024 };
 
 /* Origin of the data: decisions and counts of the conversion. Computations do not use it. */
 struct slc_store_origin {
@@ -76,6 +78,7 @@ struct slc_store_origin {
     char writer[64];             /* program, such as "sluice 0.1.0" */
     char table[SLC_TABLE_BYTES]; /* how table columns were read (docs/FORMAT.md); "" if no table */
     char transforms[128];        /* transforms of the values, in order: "abs,log1p"; "" if none */
+    char part[SLC_PART_RECORD_BYTES]; /* record of a part of a product; "" if it is none */
     unsigned appended_count; /* number of later inputs; the counts above include their entries */
     struct slc_store_appended appended[SLC_MAX_APPENDED];
 };
