@@ -62,6 +62,8 @@ def examples_work(folder):
         example = sluice(command, "--help")[0].splitlines()[0].split()[2:]
         if command == "compare":
             shutil.copytree(path("flights-4d.r16"), path("flights-4d.r8"))
+        for part in ("1/3", "2/3", "3/3") if command == "join" else ():
+            sluice("ttv", "flights-4d.slc", "--mode", 3, "--vector", "v.npy", f"P{part[0]}.slc", "--part", part, "-q", cwd=folder)
         more = {"cpd": ["--iters", "2", "-q"], "plan": ["--no-probe"]}.get(command, [])
         sluice(*example, *more, cwd=folder)
     check(json.loads(sluice("info", path("june.slc"), "--json")[0])["dims"] == [30, 18, 229, 228], "june")

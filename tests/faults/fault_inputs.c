@@ -293,6 +293,10 @@ const char *fault_inputs(void)
     prepare_left("half-converted", CONVERT_COMMITTING, SLC_FAULTY_RENAME, 2);
     make_folder_with("complete", "old.slc", "complete/out.slc");
     leave("complete", CONVERT_REPLACING, SLC_FAULTY_EXCHANGE, 1);
+    prepare("ttv plain.slc --mode 2 --vector v2.npy part1.slc --part 1/2 -q");
+    prepare("ttv plain.slc --mode 2 --vector v2.npy part2.slc --part 2/2 -q");
+    prepare("ttm real.slc --mode 2 --matrix u.npy part1 --part 1/2 -q");
+    prepare("ttm real.slc --mode 2 --matrix u.npy part2 --part 2/2 -q");
     prepare("layout old.slc --sorted 1 --fiber 2 -q");
     make_folder_with("to-grow", "old.slc", "to-grow/x.slc");
     fault_inputs_left("half-factored", CPD_SAVING);

@@ -164,11 +164,21 @@ static const struct sweep_case cases[] = {
      .before = "with-old",
      .store = "out.slc/",
      .replaces = true},
+    {.name = "ttv, a part",
+     .arguments = "ttv ../in/plain.slc --mode 2 --vector ../in/v2.npy out.slc -t 2 --part 2/3",
+     .store = "out.slc/"},
+    {.name = "join, stores",
+     .arguments = "join ../in/part1.slc ../in/part2.slc out.slc -t 2 --memory 256MiB",
+     .store = "out.slc/"},
+    {.name = "join, fibers", .arguments = "join ../in/part1 ../in/part2 out", .replaces = true},
     PRINTS("ttv, a number",
            "ttv ../in/plain.slc --mode 1 --vector ../in/v1.npy --mode 2 --vector "
            "../in/v2.npy --mode 3 --vector ../in/v3.npy -t 2 --io pread"),
     {.name = "ttm",
      .arguments = "ttm ../in/real.slc --mode 2 --matrix ../in/u.npy out -t 2",
+     .replaces = true},
+    {.name = "ttm, a part",
+     .arguments = "ttm ../in/real.slc --mode 2 --matrix ../in/u.npy out -t 2 --part 2/2",
      .replaces = true},
     {.name = "ttm, sorting",
      .arguments = "ttm ../in/plain.slc --mode 2 --matrix ../in/v2.npy out -t 2 --io mmap",
@@ -322,6 +332,7 @@ static void test_mttkrp(void)
 static void test_ttv(void)
 {
     sweep_cases("ttv");
+    sweep_cases("join");
 }
 
 static void test_ttm(void)

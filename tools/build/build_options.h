@@ -53,17 +53,19 @@ extern const char *const build_relabel_choices[];
 
 /* Rows for memory, disk space and threads. By default, the temporary file is next to the output,
  * which `place` names. */
-#define BUILD_RESOURCE_OPTION_ROWS(type, place)                                                    \
-    OPTION_ROW("block-bytes", OPTION_SIZE, type, build.block_bytes, .value = "SIZE",               \
-               .fallback = "4MiB",                                                                 \
-               .help = "target size of a block, 4KiB to 1GiB; a block holds at least one tile"),   \
-        OPTION_ROW_MEMORY(type, build.memory),                                                     \
+#define BUILD_MEMORY_OPTION_ROWS(type, place)                                                      \
+    OPTION_ROW_MEMORY(type, build.memory),                                                         \
         OPTION_ROW("temp-dir", OPTION_STRING, type, build.temp_dir, .value = "DIR",                \
                    .help = "folder of the temporary file of nonzeros that exceed the budget; if "  \
                            "not given, the folder of the unfinished store, next to the " place),   \
         OPTION_ROW("max-temp", OPTION_SIZE, type, build.max_temp, .value = "SIZE",                 \
                    .help = "maximum size of the temporary file; if not given, there is no limit"), \
         OPTION_ROW_THREADS(type, build.threads)
+#define BUILD_RESOURCE_OPTION_ROWS(type, place)                                                    \
+    OPTION_ROW("block-bytes", OPTION_SIZE, type, build.block_bytes, .value = "SIZE",               \
+               .fallback = "4MiB",                                                                 \
+               .help = "target size of a block, 4KiB to 1GiB; a block holds at least one tile"),   \
+        BUILD_MEMORY_OPTION_ROWS(type, place)
 #define BUILD_REPORT_OPTION_ROWS(type)                                                             \
     OPTION_ROW_PROGRESS(type, build.progress), OPTION_ROW_LOG_JSON(type, build.log_json),          \
         OPTION_ROW_QUIET(type, build.quiet)

@@ -17,6 +17,7 @@
 #include "tools/report/report.h"
 #include "tools/session/commands.h"
 #include "tools/session/common_options.h"
+#include "tools/session/part_option.h"
 #include "tools/session/session.h"
 
 #include <stdio.h>
@@ -27,6 +28,7 @@ struct arguments {
     uint64_t mode;
     const char *factors;
     const char *output;
+    const char *part;
     bool dry_run;
     double probe_seconds;
     bool no_probe;
@@ -43,6 +45,7 @@ static const struct option options[] = {
      .help = "folder with mode-1.npy, mode-2.npy, ..; the factor of mode K is not read"},
     {"output", OPTION_STRING, offsetof(struct arguments, output), .letter = 'o', .required = true,
      .not_stdout = true, .value = "M.npy", .help = "output file"},
+    OPTION_ROW_PART(arguments, part),
     SESSION_OPTION_ROWS(arguments),
     SESSION_OPTION_ROW_IO_LIMIT(arguments),
     SESSION_OPTION_ROW_LAYOUTS(arguments),
@@ -92,12 +95,33 @@ static void show_progress(void *mode, uint64_t done, uint64_t blocks, uint64_t b
     progress_blocks(0, *(const unsigned *)mode, done, blocks);
 }
 
+/* Writes the result, or its rows of a part and the record of the part. */
+static enum slc_status write_output(const struct slc_matrix *output,
+                                    const struct slc_part *part,
+                                    const struct slc_part_record *record,
+                                    const char *path,
+                                    struct slc_error *err)
+{
+    struct slc_matrix rows = *output;
+
+    if (part == NULL) {
+        return slc_npy_write(slc_files_system(), path, output, err);
+    }
+    const struct slc_row_span span = slc_session_part_rows(part, output->rows);
+    rows.rows = span.end - span.first;
+    rows.buffer.data = output->type == SLC_F32 ? (void *)slc_matrix_row_f32(output, span.first)
+                                               : (void *)slc_matrix_row_f64(output, span.first);
+    SLC_TRY(slc_npy_write(slc_files_system(), path, &rows, err));
+    return slc_part_record_write(record, slc_files_system(), path, SLC_PART_RECORD_SUFFIX, err);
+}
+
 /* Opens the stream, reads the factors, streams the pass and writes the result. */
 static enum slc_status compute(struct slc_session *session,
                                const struct arguments *args,
                                struct slc_session_pass *pass,
                                struct slc_error *err)
 {
+    struct slc_part_record record = {.text = ""};
     const struct slc_manifest *manifest = &session->store.manifest;
     const struct slc_plan *plan = &session->plan;
     const unsigned mode = pass->mode;
@@ -109,6 +133,9 @@ static enum slc_status compute(struct slc_session *session,
     SLC_THEN(status, slc_model_read(slc_files_system(), args->factors, plan->request.precision,
                                     manifest->order, manifest->dims, mode, &rank, factors, err));
 
+    if (status == SLC_OK && pass->part != NULL) {
+        slc_session_record_part(session, mode, factors, pass->part, &record);
+    }
     for (unsigned n = 0; n < manifest->order; n++) {
         if (status == SLC_OK && n != mode) {
             status = slc_relabel_rows(&session->store, n, SLC_ROWS_OF_STORE, &factors[n], err);
@@ -122,6 +149,7 @@ static enum slc_status compute(struct slc_session *session,
         struct slc_session_pass now = {.mode = mode,
                                        .factors = factors,
                                        .output = &output,
+                                       .part = pass->part,
                                        .stop = signals_stop(),
                                        .progress = show_progress,
                                        .progress_context = &pass->mode};
@@ -133,7 +161,7 @@ static enum slc_status compute(struct slc_session *session,
     }
     console_clear_live();
     SLC_THEN(status, slc_relabel_rows(&session->store, mode, SLC_ROWS_OF_INPUT, &output, err));
-    SLC_THEN(status, slc_npy_write(slc_files_system(), args->output, &output, err));
+    SLC_THEN(status, write_output(&output, pass->part, &record, args->output, err));
     for (unsigned n = 0; n < manifest->order; n++) {
         slc_matrix_destroy(&factors[n]);
     }
@@ -188,26 +216,38 @@ static void print_report(const struct slc_session *session,
     report_resources(&session->plan, &stats, &reads);
 }
 
-static void print_plan(const struct slc_session *session)
+static void print_plan(const struct slc_session *session, const struct slc_part *part)
 {
+    char text[PART_TEXT_BYTES];
+
     const struct slc_plan *plan = &session->plan;
 
     report_tensor(&session->store);
     printf("MTTKRP of mode %u, rank %u\n", plan->request.mode + 1, plan->request.rank);
     report_device(plan, &session->no_gpu);
     report_plan(plan, session->store.manifest.order);
+    if (part != NULL) {
+        const struct slc_reader *reader =
+            session->layouts.reader[plan->mode_layout[plan->request.mode]];
+
+        printf("  %-12s %s to read\n", "part",
+               part_text(text, part->choice, part->block_count,
+                         slc_reader_info(reader)->block_count, part->bytes));
+    }
     (void)fflush(stdout);
 }
 
 /* Prints the plan and an estimate. */
-static enum slc_status
-dry_run(struct slc_session *session, const struct arguments *args, struct slc_error *err)
+static enum slc_status dry_run(struct slc_session *session,
+                               const struct arguments *args,
+                               const struct slc_part *part,
+                               struct slc_error *err)
 {
     struct estimate estimate;
     bool estimated;
 
-    print_plan(session);
-    if (args->no_probe) {
+    print_plan(session, part);
+    if (args->no_probe || part != NULL) {
         return SLC_OK;
     }
     enum slc_status status =
@@ -218,6 +258,26 @@ dry_run(struct slc_session *session, const struct arguments *args, struct slc_er
     return status;
 }
 
+/* Plans the product, or a part of it. A part is deterministic, so that the bits of its rows do not
+ * depend on the division. */
+static enum slc_status plan_rows(struct slc_session *session,
+                                 struct arguments *args,
+                                 unsigned mode,
+                                 uint32_t rank,
+                                 struct slc_part *part,
+                                 struct slc_error *err)
+{
+    struct slc_part_choice choice;
+
+    SLC_TRY(part_option_parse(args->part, &choice, err));
+    if (choice.count > 0) {
+        args->session.deterministic = true;
+        args->session.schedule = "file";
+    }
+    SLC_TRY(session_plan(session, &args->session, SLC_OP_MTTKRP, mode, rank, err));
+    return choice.count > 0 ? slc_session_open_part(session, mode, choice, part, err) : SLC_OK;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.mode = 0};
@@ -226,6 +286,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct operands operands;
     uint64_t start_ns = slc_clock_ns();
     struct slc_session_pass outcome = {.mode = 0};
+    struct slc_part part = {.blocks = NULL};
     uint32_t rank = 0;
     int code = 0;
 
@@ -245,9 +306,10 @@ static int run(const struct command *command, int argc, char **argv)
                           session.store.manifest.order);
     }
     SLC_THEN(status, find_rank(&session.store.manifest, args.factors, mode, &rank, &err));
-    SLC_THEN(status, session_plan(&session, &args.session, SLC_OP_MTTKRP, mode, rank, &err));
+    SLC_THEN(status, plan_rows(&session, &args, mode, rank, &part, &err));
+    outcome.part = part.choice.count > 0 ? &part : NULL;
     if (status == SLC_OK && args.dry_run) {
-        status = dry_run(&session, &args, &err);
+        status = dry_run(&session, &args, outcome.part, &err);
         args.quiet = true;
     } else if (status == SLC_OK) {
         status = slc_session_start(&session, &err);
@@ -260,7 +322,7 @@ static int run(const struct command *command, int argc, char **argv)
                                        .operation = "MTTKRP"};
 
         if (!args.quiet) {
-            print_plan(&session);
+            print_plan(&session, outcome.part);
         }
         progress_shape(&shape);
         outcome.mode = mode;
@@ -277,6 +339,7 @@ static int run(const struct command *command, int argc, char **argv)
         }
         report_estimate(&session, seconds, args.quiet);
     }
+    slc_part_close(&part);
     session_close(&session);
     return code;
 }

@@ -20,6 +20,7 @@
 #include "tools/report/product_gpu.h"
 #include "tools/session/commands.h"
 #include "tools/session/common_options.h"
+#include "tools/session/part_option.h"
 #include "tools/session/session.h"
 
 #include <inttypes.h>
@@ -32,6 +33,7 @@ struct ttm_arguments {
     const char *matrix;
     const char *kernel;
     const char *temp_dir;
+    const char *part;
     const char *progress;
     const char *log_json;
     bool dry_run;
@@ -149,6 +151,24 @@ static enum slc_status ttm_print_json(const struct ttm_product *product, struct 
     return json_out_print(record, err);
 }
 
+/* Prints the part, with the bytes that are read, if a part is computed. */
+static void print_part(const struct ttm_product *product, bool done)
+{
+    const struct slc_part *part = product->run.options.part;
+    char text[PART_TEXT_BYTES];
+    struct format_text a;
+
+    if (part != NULL) {
+        printf("  %-12s %s to read", "part",
+               part_text(text, part->choice, part->block_count,
+                         slc_reader_info(product->run.order.reader)->block_count, part->bytes));
+        if (done) {
+            printf(", %s read", format_data(&a, (double)product->run.stats.bytes_read));
+        }
+        printf("\n");
+    }
+}
+
 /* Prints the report as text. */
 static void ttm_print(const struct ttm_product *product)
 {
@@ -167,6 +187,7 @@ static void ttm_print(const struct ttm_product *product)
     if (product->run.order.path != NULL) {
         printf("  %-12s %.2fs\n", "sort", product->sort_seconds);
     }
+    print_part(product, true);
     product_gpu_print(&gpu, stdout);
     printf("  %-12s %.2fs, %.2f GFLOP/s (%s)\n", "multiply", product->multiply_seconds,
            operations(product) / product->multiply_seconds * 1e-9, kernel_name(product));
@@ -219,6 +240,7 @@ static void ttm_print_dry_run(const struct ttm_product *product)
                "result\n",
                "layout", format_data(&a, (double)blco->file_bytes));
     }
+    print_part(product, false);
     product_gpu_print(&gpu, stdout);
     printf("  %-12s %s with %u threads, minimum %s, budget %s\n", "memory",
            format_memory(&a, product->run.plan.total_bytes), product->run.plan.threads,
@@ -233,6 +255,7 @@ static const struct option options[] = {
      .minimum = 1, .maximum = SLC_MAX_ORDER, .help = "mode to multiply, counted from 1"},
     {"matrix", OPTION_STRING, offsetof(struct ttm_arguments, matrix), .required = true,
      .value = "U.npy", .help = "matrix with one row per index of the mode"},
+    OPTION_ROW_PART(ttm_arguments, part),
     {"kernel", OPTION_CHOICE, offsetof(struct ttm_arguments, kernel), .value = "FORM",
      .fallback = "auto", .choices = kernel_choices,
      .help = "kernel: fiber (sums a fiber's row in registers), nonzero (adds each nonzero to its "
@@ -431,8 +454,10 @@ static enum slc_status plan_only(struct ttm_product *product, struct slc_error *
         product->args->session.memory != 0 ? product->args->session.memory : UINT64_MAX;
 
     product->run.order.store = &product->store;
-    SLC_TRY(slc_store_open_fibers(&product->store, product->mode, budget,
-                                  &product->run.order.reader, err));
+    if (product->run.order.reader == NULL) {
+        SLC_TRY(slc_store_open_fibers(&product->store, product->mode, budget,
+                                      &product->run.order.reader, err));
+    }
     return product->run.order.reader != NULL
                ? slc_ttm_session_plan(&product->run, product->run.order.reader, err)
                : slc_fiber_order_check(&product->store, product->mode, err);
@@ -441,6 +466,8 @@ static enum slc_status plan_only(struct ttm_product *product, struct slc_error *
 static enum slc_status
 compute(struct ttm_product *product, const char *store, struct slc_error *err)
 {
+    struct slc_part_choice part;
+
     SLC_TRY(signals_start(NULL, NULL, err));
     SLC_TRY(slc_check_outside_stores(slc_files_system(), product->folder, err));
     SLC_TRY(slc_store_open_within(slc_files_system(), store,
@@ -455,10 +482,14 @@ compute(struct ttm_product *product, const char *store, struct slc_error *err)
     /* First plan over the existing layout, so that nothing is sorted if the product does not fit
      * into the budget. */
     SLC_TRY(slc_ttm_session_plan(&product->run, product->store.reader, err));
+    SLC_TRY(part_option_parse(product->args->part, &part, err));
+    if (part.count > 0) {
+        SLC_TRY(slc_ttm_session_open_part(&product->run, part, err));
+    }
     if (product->args->dry_run) {
         return plan_only(product, err);
     }
-    SLC_TRY(open_order(product, err));
+    SLC_TRY(part.count > 0 ? SLC_OK : open_order(product, err));
     SLC_TRY(slc_ttm_session_plan(&product->run, product->run.order.reader, err));
     forecast_run(product);
     slc_placement_enter(&product->run.plan.placement);

@@ -20,6 +20,7 @@
 #include "tools/progress/progress.h"
 #include "tools/report/product_gpu.h"
 #include "tools/session/commands.h"
+#include "tools/session/part_option.h"
 #include "tools/session/session.h"
 
 #include <inttypes.h>
@@ -30,6 +31,7 @@ struct arguments {
     struct session_options session; /* only the fields for reading and for devices are used */
     struct option_modes modes;
     struct option_strings vectors;
+    const char *part;
     bool sort;
     bool dry_run;
     bool verbose;
@@ -43,6 +45,7 @@ static const struct option options[] = {
      .value = "V.npy",
      .help = "vector with one number per index of a mode; the first --vector belongs to the first "
              "--mode"},
+    OPTION_ROW_PART(arguments, part),
     {"sort", OPTION_FLAG, offsetof(struct arguments, sort),
      .help = "sort the sums even if they are computed in the order of the result"},
     {"dry-run", OPTION_FLAG, offsetof(struct arguments, dry_run),
@@ -116,6 +119,7 @@ fill_options(struct product *product, const struct operands *operands, struct sl
                         args->modes.count, args->vectors.count);
     }
     SLC_TRY(build_codec(&args->build, &out->codec, err));
+    SLC_TRY(part_option_parse(args->part, &out->part, err));
     SLC_TRY(fill_tiles(product, err));
     out->store = operands->text[0];
     out->output = operands->count > 1 ? operands->text[1] : NULL;
@@ -129,6 +133,12 @@ fill_options(struct product *product, const struct operands *operands, struct sl
     BUILD_SET(out, &args->build);
     out->dry_run = args->dry_run;
     return build_fibers(&args->build, &out->fibers, &out->run, err);
+}
+
+/* Returns the bytes of blocks that were read, with those of the sample of a part. */
+static uint64_t bytes_read(const struct product *product)
+{
+    return product->tiles.stats.bytes_read + product->report.sample_bytes;
 }
 
 /* Describes the device for the report. */
@@ -149,6 +159,25 @@ static void print_device(const struct product *product, FILE *out)
     product_gpu_print(&gpu, out);
 }
 
+/* Prints the part, with the bytes that are read, if a part is computed. */
+static void print_part(const struct product *product)
+{
+    const struct slc_contract_report *report = &product->report;
+    const uint64_t expected = report->part_bytes + report->sample_bytes;
+    char text[PART_TEXT_BYTES];
+    struct format_text a;
+
+    if (product->contract.part.count > 0) {
+        printf("  %-12s %s to read", "part",
+               part_text(text, product->contract.part, report->part_blocks, report->layout_blocks,
+                         expected));
+        if (!product->contract.dry_run) {
+            printf(", %s read", format_data(&a, (double)bytes_read(product)));
+        }
+        printf("\n");
+    }
+}
+
 static void print_store_report(const struct product *product)
 {
     const struct slc_contract_report *report = &product->report;
@@ -161,6 +190,7 @@ static void print_store_report(const struct product *product)
     printf("  %-12s %s partial sums and %s sums dropped\n", "zeros",
            format_count(&a, report->zero_sums), format_count(&b, report->build.explicit_zeros));
     printf("  %-12s %s\n", "order", report->ordered ? "sums written in order" : "sums sorted");
+    print_part(product);
     print_device(product, stdout);
     build_report(&report->build, report->order, report->dims);
     build_report_memory(product->contract.memory_bytes);
@@ -209,6 +239,7 @@ static void print_dry_run(const struct product *product)
                    : "sums would be sorted, in a temporary file if memory does not suffice");
     }
     print_layout(product, stdout);
+    print_part(product);
     print_device(product, stdout);
     printf("  %-12s minimum %s, budget %s; %u thread%s\n", "memory",
            format_memory(&a, report->least_bytes),
@@ -282,7 +313,7 @@ static void set_run_json(const struct product *product, json_t *record)
                             slc_io_name(tiles->stats.io), "direct", (int)tiles->stats.direct,
                             "schedule", slc_schedule_name(tiles->used_schedule), "slots",
                             (int)tiles->slot_count, "slot_bytes", (json_int_t)tiles->slot_bytes,
-                            "bytes_read", (json_int_t)tiles->stats.bytes_read, "memory_peak_bytes",
+                            "bytes_read", (json_int_t)bytes_read(product), "memory_peak_bytes",
                             (json_int_t)slc_memory_peak(), "seconds", seconds_json(product));
 
     (void)json_object_update_new(record, run);
@@ -301,6 +332,16 @@ static json_t *used_json(const struct product *product)
                              (json_int_t)product->report.used[k].last + any));
     }
     return array;
+}
+
+static json_t *part_json(const struct product *product)
+{
+    const struct slc_contract_report *report = &product->report;
+
+    return json_pack("{s:i, s:i, s:I, s:I}", "number", (int)product->contract.part.number + 1, "of",
+                     (int)product->contract.part.count, "blocks", (json_int_t)report->part_blocks,
+                     "bytes_expected",
+                     (json_int_t)report->part_bytes + (json_int_t)report->sample_bytes);
 }
 
 static json_t *device_json(const struct product *product)
@@ -333,6 +374,9 @@ static enum slc_status print_json(const struct product *product, struct slc_erro
     slc_json_set(record, "device", device_json(product));
     if (product->device.why.status != SLC_OK) {
         slc_json_set_text(record, "no_device", fault_text(&why, &product->device.why));
+    }
+    if (product->contract.part.count > 0) {
+        slc_json_set(record, "part", part_json(product));
     }
     if (report->layout_fibers > 0) {
         slc_json_set_count(record, "fibers", report->layout_fibers);

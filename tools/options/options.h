@@ -109,12 +109,13 @@ struct command {
     int (*run)(const struct command *command, int argc, char **argv);
 };
 
-/* Maximum number of operands; bench roofline uses this many. */
-enum { OPTIONS_MAX_OPERANDS = 8 };
+/* Maximum number of operands; bench roofline uses this many. Only join accepts more: 1024 parts and
+ * an output. */
+enum { OPTIONS_MAX_OPERANDS = 8, OPTIONS_JOIN_OPERANDS = 1025 };
 
 struct operands {
     unsigned count;
-    const char *text[OPTIONS_MAX_OPERANDS];
+    const char *text[OPTIONS_JOIN_OPERANDS];
 };
 
 /* Parses argv[1..] into the command's struct `values` (zeroed before) and `operands`. The option

@@ -14,6 +14,7 @@ extern const struct command command_cpd;
 extern const struct command command_export;
 extern const struct command command_generate;
 extern const struct command command_info;
+extern const struct command command_join;
 extern const struct command command_layout;
 extern const struct command command_mttkrp;
 extern const struct command command_permute;
