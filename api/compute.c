@@ -7,6 +7,7 @@
 #include "engine/stream/relabel.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static enum slc_status read_options(struct sluice_mttkrp_options *known,
                                     const struct sluice_mttkrp_options *options,
@@ -68,6 +69,17 @@ static enum slc_status check_arrays(const struct slc_manifest *manifest,
     return SLC_OK;
 }
 
+/* Clears the rows outside of the part, of which the pass computed only some nonzeros. */
+static void clear_other_rows(const struct slc_part *part, struct slc_matrix *output)
+{
+    const struct slc_row_span span = slc_session_part_rows(part, output->rows);
+    const uint64_t row_bytes = (uint64_t)output->pitch * slc_value_bytes(output->type);
+    char *rows = output->buffer.data;
+
+    memset(rows, 0, span.first * row_bytes);
+    memset(rows + span.end * row_bytes, 0, (output->rows - span.end) * row_bytes);
+}
+
 /* Copies the factors and multiplies; the caller destroys all matrices. */
 static enum slc_status multiply(struct slc_session *session,
                                 const struct sluice_store *store,
@@ -92,6 +104,9 @@ static enum slc_status multiply(struct slc_session *session,
                                        request->rank, err));
     SLC_THEN(status, slc_session_mttkrp(session, pass, err));
     SLC_TRY(status);
+    if (pass->part != NULL) {
+        clear_other_rows(pass->part, pass->output);
+    }
     return slc_relabel_rows(&store->store, pass->mode, SLC_ROWS_OF_INPUT, pass->output, err);
 }
 
@@ -112,12 +127,17 @@ enum sluice_status sluice_mttkrp(const struct sluice_store *store,
     struct slc_session session = {.stream = NULL};
     struct slc_matrix copies[SLC_MAX_ORDER] = {0};
     struct slc_matrix result = {0};
+    struct slc_part part = {.blocks = NULL};
     struct slc_session_pass pass = {.mode = mode, .factors = copies, .output = &result};
     enum slc_status status = read_options(&known, options, store, mode, err);
 
     SLC_THEN(status, check_arrays(&store->store.manifest, mode, rank, factors, output_count, err));
     if (status != SLC_OK) {
         return api_return(status, err, ret_err);
+    }
+    if (known.parts > 0) {
+        known.compute.deterministic = 1;
+        known.compute.schedule = SLUICE_SCHEDULE_FILE;
     }
     api_run_init(&run, &known.run);
     pass.stop = run.stop.flag;
@@ -129,7 +149,14 @@ enum sluice_status sluice_mttkrp(const struct sluice_store *store,
 
         status = api_session_open(&session, store, &request, &known.compute, err);
     }
+    if (status == SLC_OK && known.parts > 0) {
+        const struct slc_part_choice choice = {known.part, known.parts};
+
+        status = slc_session_open_part(&session, mode, choice, &part, err);
+        pass.part = &part;
+    }
     SLC_THEN(status, multiply(&session, store, factors, &pass, err));
+    slc_part_close(&part);
     SLC_THEN(status, api_copy_matrix(&result, output, output_count, err));
     for (unsigned n = 0; n < store->store.manifest.order; n++) {
         slc_matrix_destroy(&copies[n]);

@@ -30,6 +30,7 @@ static enum slc_status fill_contraction(struct slc_contract_options *contract,
     contract->files = store->store.files;
     contract->store = store->store.path;
     contract->names = true;
+    contract->part = (struct slc_part_choice){known->part, known->parts};
     contract->sort = known->sort != 0 || known->compute.schedule == SLUICE_SCHEDULE_LARGEST;
     return SLC_OK;
 }
@@ -180,7 +181,13 @@ static enum slc_status open_fibers(struct product *product, struct slc_error *er
 
     API_SET_RUN(&options, &product->run);
     SLC_TRY(slc_ttm_session_plan(ttm, ttm->store->reader, err));
-    SLC_TRY(slc_fiber_order_open(&ttm->order, ttm->store, &options, err));
+    if (product->known.parts > 0) {
+        const struct slc_part_choice part = {product->known.part, product->known.parts};
+
+        SLC_TRY(slc_ttm_session_open_part(ttm, part, err));
+    } else {
+        SLC_TRY(slc_fiber_order_open(&ttm->order, ttm->store, &options, err));
+    }
     return slc_ttm_session_plan(ttm, ttm->order.reader, err);
 }
 

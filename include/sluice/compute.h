@@ -110,6 +110,10 @@ struct sluice_mttkrp_options {
     uint64_t struct_bytes;
     struct sluice_run_options run;
     struct sluice_compute_options compute;
+    /* Part of the rows to compute, from 0, and the number of parts; 0 parts mean all rows. A part
+     * reads only the blocks that its rows need. Its result is deterministic, and all other rows are
+     * 0, so the whole result is the sum of the results of all parts. */
+    uint32_t part, parts;
 };
 
 /* Plans the memory and reads of sluice_mttkrp with the same arguments, and computes nothing. In the
@@ -154,6 +158,9 @@ struct sluice_ttv_options {
     /* If not 0, the sums are sorted even if the layout yields the sums in the order of the result.
      * SLUICE_SCHEDULE_LARGEST has the same effect. */
     uint64_t sort;
+    /* Part of the result to compute, from 0, and the number of parts; 0 parts mean the whole
+     * result. A part reads only the blocks that it needs; sluice_join joins all parts. */
+    uint32_t part, parts;
 };
 
 struct sluice_ttv_report {
@@ -202,6 +209,8 @@ struct sluice_ttm_options {
     /* 0: the row of a fiber is summed in registers; else each nonzero is added to its row in
      * memory */
     uint64_t elements;
+    /* Part of the fibers to compute, as in sluice_ttv_options. The mode needs a fiber layout. */
+    uint32_t part, parts;
 };
 
 struct sluice_ttm_report {
@@ -238,6 +247,29 @@ SLUICE_API enum sluice_status sluice_ttm(const struct sluice_store *store,
                                          const struct sluice_ttm_options *options,
                                          struct sluice_ttm_report *report,
                                          struct sluice_error *err);
+
+struct sluice_join_options {
+    uint64_t struct_bytes;
+    struct sluice_run_options run;
+    /* folder for data that exceeds memory; NULL means the folder of the output */
+    const char *temp_folder;
+    uint64_t max_temp_bytes; /* limit of temporary data; 0 means no limit */
+    uint64_t overwrite;      /* if not 0, a complete new store replaces an existing store */
+};
+
+/* Joins the parts of a product.
+ * The parts were computed by sluice_ttv or sluice_ttm, with `parts` in their options, or by the
+ * command sluice mttkrp. `output` gets the bytes that the call without parts would have written.
+ * Shapes: `paths` has the paths of all `count` parts of one result, in any order.
+ * Ownership: `paths` is the caller's and is copied.
+ * Errors: the common errors; SLUICE_ERR_INPUT, naming the part, if a part is missing, given twice
+ * or of another result; SLUICE_ERR_FORMAT if a path is no part. On error, nothing is left on disk.
+ * Cost: reads and writes the result once; the parts of sluice_ttv are also sorted. */
+SLUICE_API enum sluice_status sluice_join(uint32_t count,
+                                          const char *const *paths,
+                                          const char *output,
+                                          const struct sluice_join_options *options,
+                                          struct sluice_error *err);
 
 #ifdef __cplusplus
 }

@@ -18,6 +18,7 @@ from ._convert import convert, generate
 from ._errors import BudgetError, InputError, Interrupted, SluiceError, StorageError, UsageError
 from ._library import version
 from ._estimator import CPD
+from ._join import join
 from ._result import Diagnosis, Holdout, Iteration, Prediction, Result, Row
 from ._sweep import Sweep, SweepRank, SweepRun, load
 from ._stored import Layout, StoreInfo
@@ -25,6 +26,6 @@ from ._tensor import Tensor, open
 
 __all__ = ["BudgetError", "CPD", "Comparison", "Diagnosis", "Holdout", "InputError", "Interrupted", "Iteration", "Layout",
            "Match", "Prediction", "Residual", "Residuals", "Result", "Row", "SluiceError", "StorageError", "StoreInfo",
-           "Sweep", "SweepRank", "SweepRun", "Tensor", "UsageError", "compare", "convert", "generate", "load", "open",
-           "residuals", "version"]
+           "Sweep", "SweepRank", "SweepRun", "Tensor", "UsageError", "compare", "convert", "generate", "join", "load",
+           "open", "residuals", "version"]
 __version__ = "0.1.0"

@@ -195,12 +195,12 @@ class Plan(Structure):
 
 
 class MttkrpOptions(Structure):
-    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("compute", ComputeOptions)]
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("compute", ComputeOptions), ("part", U32), ("parts", U32)]
 
 
 class TtvOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("output", OutputOptions), ("compute", ComputeOptions),
-                ("sort", U64)]
+                ("sort", U64), ("part", U32), ("parts", U32)]
 
 
 class TtvReport(Structure):
@@ -210,7 +210,12 @@ class TtvReport(Structure):
 
 class TtmOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("compute", ComputeOptions), ("temp_folder", c_char_p),
-                ("elements", U64)]
+                ("elements", U64), ("part", U32), ("parts", U32)]
+
+
+class JoinOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("temp_folder", c_char_p), ("max_temp_bytes", U64),
+                ("overwrite", U64)]
 
 
 class TtmReport(Structure):

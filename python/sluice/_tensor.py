@@ -27,6 +27,15 @@ PerMode = Union[float, Dict[int, float]]
 Modes = Union[bool, Sequence[int]]
 
 
+def _set_part(known: Any, part: Optional[Tuple[int, int]]) -> None:
+    """Sets which part of a product is computed."""
+    if part is not None:
+        numbers = wholes("part", part, 0, 2**32 - 1)
+        if len(numbers) != 2 or numbers[0] >= numbers[1]:
+            raise UsageError(f"part {part!r}: expected (i, n) with i below n, such as (0, 3) for the first of three")
+        known.part, known.parts = numbers
+
+
 def _matrix(given: Any, rows: int, what: str) -> np.ndarray:
     try:
         matrix = plain(given, what)
@@ -127,9 +136,12 @@ class Tensor(Stored):
                device_memory: Any = None, split: Optional[str] = None,
                devices: Union[None, int, Sequence[int]] = None, streams: int = 0, layouts: str = "auto",
                pin: str = "auto", schedule: str = "auto", cache: bool = True, io_limit: Any = None,
-               progress: Optional[Progress] = None) -> np.ndarray:
+               part: Optional[Tuple[int, int]] = None, progress: Optional[Progress] = None) -> np.ndarray:
         """
         Returns an MTTKRP, an array of shape[mode] x rank. factors[mode] is ignored.
+
+        part=(i, n) computes the rows of part i of n (from 0) and reads only the blocks that these
+        rows need; the other rows are 0. The whole result is the sum of all parts.
 
         >>> t.mttkrp([np.ones((size, 2)) for size in t.shape], 0).shape
         (40, 2)
@@ -151,6 +163,7 @@ class Tensor(Stored):
         compute(known, run, memory, threads, precision, io, deterministic,
                 Device(device, device_memory, split, devices, streams), progress, layouts=layouts, pin=pin,
                 schedule=schedule, cache=cache, io_limit=io_limit)
+        _set_part(known, part)
         pointers = (c_void_p * self.order)(*(pointer(matrix) for matrix in held))
         out = np.empty((self.shape[mode], rank))
         run.call("sluice_mttkrp", self._open(), c_uint32(mode), c_uint32(rank), pointers, pointer(out), c_uint64(out.size),
@@ -162,13 +175,16 @@ class Tensor(Stored):
             overwrite: bool = False, memory: Any = None, threads: int = 0, temp_folder: Optional[PathLike] = None,
             io: str = "auto", schedule: str = "auto", io_limit: Any = None, device: str = "cpu", device_memory: Any = None,
             split: Optional[str] = None, streams: int = 0, block_bytes: Any = None, max_temp: Any = None,
-            progress: Optional[Progress] = None) -> Union["Tensor", float]:
+            part: Optional[Tuple[int, int]] = None, progress: Optional[Progress] = None) -> Union["Tensor", float]:
         """
         Multiplies by vectors in one or more modes.
 
         `vectors` is {mode: vector}, or a list with None for the modes that remain. Writes the result
         to the store `output` and opens this store. If no mode remains, `output` must be None, and
         the result is returned as a number.
+
+        part=(i, n) computes part i of n of the result, from 0, and reads only the blocks that it
+        needs; sluice.join joins all parts.
 
         >>> t.ttv({2: np.ones(20)}, "sums.slc").shape
         (40, 30)
@@ -188,6 +204,7 @@ class Tensor(Stored):
                 progress, schedule=schedule, io_limit=io_limit)
         known.output.codec, known.output.relabel = choose("codec", CODECS, codec), choose("relabel", RELABELS, relabel)
         known.sort = sort
+        _set_part(known, part)
         set_fibers(known, fibers)
         set_sort_limits(known, block_bytes, temp_folder, max_temp)
         known.output.overwrite = overwrite
@@ -200,13 +217,15 @@ class Tensor(Stored):
     def ttm(self, matrix: Any, mode: int, output: PathLike, *, memory: Any = None, threads: int = 0,
             precision: str = "f64", elements: bool = False, temp_folder: Optional[PathLike] = None, io: str = "auto",
             pin: str = "auto", io_limit: Any = None, device: str = "cpu", device_memory: Any = None,
-            split: Optional[str] = None, streams: int = 0, progress: Optional[Progress] = None) -> Tuple[np.ndarray, np.ndarray]:
+            split: Optional[str] = None, streams: int = 0, part: Optional[Tuple[int, int]] = None,
+            progress: Optional[Progress] = None) -> Tuple[np.ndarray, np.ndarray]:
         """
         Multiplies by a matrix of shape[mode] rows in one mode.
 
         Writes the result to the folder `output`. Returns memory-mapped arrays (coords, rows):
         coords[f] has the indices of fiber f in the other modes, and rows[f] has the result for fiber
-        f, one number per column of the matrix.
+        f, one number per column of the matrix. part=(i, n) is that of ttv; the mode needs a fiber
+        layout.
 
         >>> coords, rows = t.ttm(np.ones((20, 4)), 2, "product")
         >>> coords.shape[1], rows.shape[1]
@@ -219,6 +238,7 @@ class Tensor(Stored):
         compute(known, run, memory, threads, precision, io, False, Device(device, device_memory, split, None, streams),
                 progress, pin=pin, io_limit=io_limit)
         known.elements = elements
+        _set_part(known, part)
         if temp_folder is not None:
             known.temp_folder = path_bytes(temp_folder, "temp_folder")
         run.call("sluice_ttm", self._open(), c_uint32(mode), c_uint32(held.shape[1]), pointer(held),

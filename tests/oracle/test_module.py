@@ -253,6 +253,20 @@ def products(folder):
     check(isinstance(rows, np.memmap) and len(rows) == np.count_nonzero(x.any(axis=2)), "rows of TTM")
     check(np.allclose(rows, want[coords[:, 0], coords[:, 1]], atol=1e-10), "TTM")
     fails(sluice.UsageError, "rows", tensor.mttkrp, [factor[:-1] for factor in factors], 0)
+    divided = [tensor.ttv({1: factors[1][:, 0]}, os.path.join(folder, f"part{i}.slc"), part=(i, 3)).path for i in range(3)]
+    joined = sluice.join(divided[::-1], os.path.join(folder, "joined.slc"))
+    check(np.array_equal(dense(joined, folder), dense(left, folder)), "joined TTV")
+    some = [tensor.mttkrp(factors, 0, part=(i, 3)) for i in range(3)]
+    check(np.array_equal(sum(some), tensor.mttkrp(factors, 0, deterministic=True)), "parts of MTTKRP")
+    tensor.add_layout("fiber", 2)
+    tensor.ttm(factors[2], 2, os.path.join(folder, "whole"))
+    for i in range(3):
+        tensor.ttm(factors[2], 2, os.path.join(folder, f"part{i}"), part=(i, 3))
+    for name, found in zip(("coords", "rows"), sluice.join([os.path.join(folder, f"part{i}") for i in range(3)],
+                                                           os.path.join(folder, "joined"))):
+        check(np.array_equal(found, np.load(os.path.join(folder, "whole", name + ".npy"))), f"joined {name} of TTM")
+    fails(sluice.InputError, "part 3 of 3 is missing", sluice.join, divided[:2], os.path.join(folder, "none.slc"))
+    fails(sluice.UsageError, "expected (i, n)", lambda: tensor.ttv({1: factors[1][:, 0]}, "none.slc", part=(3, 3)))
 
 
 def no_device(folder):

@@ -32,6 +32,7 @@ OWN = {"memory": SIZES, "device_memory": SIZES, "io_limit": SIZES, "block_bytes"
        "matrix": (None, 5, "a", ["a"], [[None]]), "ranges": (None, 5, "a", [0], {0: "a"}, {0: 1.5}, {0: True}, {"a": 0}, {0: [None]},
                                                               {0: slice("a", None)}, {0: slice(0, 1.5)}),
        "init": (5, True, "none", [1, 2, 3], [[["a"]], [["b"]], [["c"]]]), "coords": (None, 5, [1], [["a"], ["b"], ["c"]], [[0.5], [0], [0]], [[True]]),
+       "part": (5, "1/3", (1,), (3, 3), (-1, 2), (0, 1.5)), "parts": (None, 5, "part", [5]),
        "table": ("yes", 2), "threads": (None, "1", 1.5, True, -1), "checkpoint_interval": ("1", [1], True, -1), "tol": (None, "1", True, -1),
        "index_base": ("1", 1.0, True, 2, [1]), "seed": (None, "1", 1.5, True, -1), "holdout_seed": (None, "1", 1.5, True, -1),
        "split": (5, ["a"], "?", "static=x"), "device_name": (5, ["a"], "?"), "format": (None, 5, ["a"], "?"), "name": (None, 5, ["a"], "?"),
@@ -97,6 +98,8 @@ def cases(folder):
     yield "load", sluice.load, {"path": at("one")}, ()
     yield "compare", sluice.compare, {"runs": [first, second]}, ()
     yield "residuals", sluice.residuals, {"run": first}, ()
+    part = tensor.ttv({0: np.ones(20)}, at("part.slc"), part=(0, 1)).path
+    yield "join", sluice.join, {"parts": [part], "output": at("j.slc")}, ()
     for name in ("plan", "cpd", "label", "labels", "check", "faults", "export", "add_layout", "drop_layout", "stripe_layout", "gather_layout",
                  "append", "slice", "permute", "mttkrp", "ttv", "ttm", "sweep", "load"):
         given = {"plan": {"rank": 2}, "cpd": {"rank": 2, "iters": 1}, "label": {"mode": 0, "index": 0}, "labels": {"mode": 0},

@@ -46,6 +46,7 @@ def long_calls(folder):
     grown = tensor.permute(os.path.join(folder, "grown.slc"), (0, 1, 2))
     model = tensor.cpd(2, 1)
     matrix = np.ones((SHAPE[1], 2))
+    parts = [tensor.ttv({0: np.ones(SHAPE[0])}, os.path.join(folder, f"part{i}.slc"), part=(i, 2)).path for i in range(2)]
     return [
         ("convert", lambda to, tell: sluice.convert(text, to, progress=tell)),
         ("arrays", lambda to, tell: sluice.convert(coords, to, values, progress=tell)),
@@ -60,6 +61,7 @@ def long_calls(folder):
         ("add_layout", lambda to, tell: tensor.add_layout("sorted", 0, progress=tell)),
         ("ttv", lambda to, tell: tensor.ttv({0: np.ones(SHAPE[0])}, to, progress=tell)),
         ("ttm", lambda to, tell: tensor.ttm(matrix, 1, to, progress=tell)),
+        ("join", lambda to, tell: sluice.join(parts, to, progress=tell)),
         ("mttkrp", lambda to, tell: tensor.mttkrp([np.ones((n, 2)) for n in SHAPE], 1, progress=tell)),
         ("export_model", lambda to, tell: model.export(to, form="csv", progress=tell)),
         ("cpd", lambda to, tell: tensor.cpd(3, 200, tol=0, threads=1, progress=tell)),
@@ -263,6 +265,7 @@ PARITY = {
     "permute": (sluice.Tensor.permute, {"order": "modes"} | BUILT),
     "ttv": (sluice.Tensor.ttv, {"mode": "vectors", "vector": "vectors"} | BUILT),
     "ttm": (sluice.Tensor.ttm, {"kernel": "elements"} | BUILT),
+    "join": (sluice.join, {} | BUILT),
     "mttkrp": (sluice.Tensor.mttkrp, {"output": "", "device-name": ""} | COMPUTED),
     "plan": (sluice.Tensor.plan, {"unlisted": "observed", "iters": "", "mode-order": ""} | COMPUTED),
     "cpd": (sluice.Tensor.cpd, {"unlisted": "observed", "maxsecs": "max_seconds", "checkpoint-interval": "checkpoint_interval",

@@ -149,6 +149,11 @@ static void computations(void)
     NULL_IS_REFUSED("store", sluice_ttm(NULL, 0, 2, numbers, "x", NULL, NULL, &err));
     NULL_IS_REFUSED("matrix", sluice_ttm(store, 0, 2, NULL, "x", NULL, NULL, &err));
     NULL_IS_REFUSED("output", sluice_ttm(store, 0, 2, numbers, NULL, NULL, NULL, &err));
+    NULL_IS_REFUSED("paths", sluice_join(2, NULL, "x", NULL, &err));
+    NULL_IS_REFUSED("output", sluice_join(1, (const char *const[]){"x"}, NULL, NULL, &err));
+    REFUSED(sluice_join(1, (const char *const[]){NULL}, "x", NULL, &err), SLUICE_ERR_USAGE,
+            "path 0 is NULL");
+    REFUSED(sluice_join(0, NULL, "x", NULL, &err), SLUICE_ERR_USAGE, "no part");
     NULL_IS_REFUSED("store", sluice_cpd_plan(NULL, 2, NULL, &plan, &err));
     NULL_IS_REFUSED("plan", sluice_cpd_plan(store, 2, NULL, NULL, &err));
     NULL_IS_REFUSED("store", sluice_cpd(NULL, 2, NULL, &model, &err));

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 4, COLUMNS = 3, TUBES = 5, NNZ = 7, CELLS = ROWS * COLUMNS * TUBES };
+enum { ROWS = 4, COLUMNS = 3, TUBES = 5, NNZ = 7, CELLS = ROWS * COLUMNS * TUBES, PARTS = 3 };
 
 static const uint64_t dims[3] = {ROWS, COLUMNS, TUBES};
 static const char text[] = "1 1 1 2\n2 3 5 -2\n4 2 2 0.25\n3 3 3 8\n1 2 4 3\n4 1 5 1e2\n2 2 1 7\n";
@@ -365,6 +365,61 @@ static void keeps_its_tensor(void)
     }
 }
 
+/* Computes parts of a product with a vector in mode 2 and joins them; returns the path. */
+static const char *
+join_parts(const struct sluice_store *store, const double *const *vectors, const char *joined)
+{
+    static char path[512];
+    static char names[PARTS][512];
+    const char *paths[PARTS];
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_ttv_options options = {.struct_bytes = sizeof options, .parts = PARTS};
+    struct sluice_join_options join = {.struct_bytes = sizeof join, .overwrite = 1};
+
+    options.output.overwrite = 1;
+    for (uint32_t p = 0; p < PARTS; p++) {
+        snprintf(names[p], sizeof names[p], "%s/part%u.slc", home(), p);
+        paths[PARTS - 1 - p] = names[p];
+        options.part = p;
+        API_OK(sluice_ttv(store, vectors, names[p], &options, NULL, &err), &err);
+    }
+    snprintf(path, sizeof path, "%s/%s", home(), joined);
+    API_OK(sluice_join(PARTS, paths, path, &join, &err), &err);
+    REFUSED(sluice_join(PARTS - 1, paths, path, &join, &err), SLUICE_ERR_INPUT, "part 1 of 3");
+    return path;
+}
+
+static void computes_parts(void)
+{
+    static const double ones[TUBES] = {1, 1, 1, 1, 1};
+    const double *const vectors[3] = {NULL, NULL, ones};
+    const double *const factors[3] = {NULL, ones, ones};
+    struct sluice_store *store = small_store(SLUICE_RELABEL_NONE);
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_mttkrp_options options = {.struct_bytes = sizeof options, .parts = PARTS};
+    struct sluice_ttv_options wrong = {.struct_bytes = sizeof wrong, .part = 3, .parts = PARTS};
+    double want[CELLS] = {0}, whole[ROWS], sum[ROWS] = {0};
+
+    for (unsigned x = 0; x < NNZ; x++) {
+        want[place_of(x, vectors)] += nonzeros[x].value;
+    }
+    check_store(join_parts(store, vectors, "joined.slc"), vectors, want);
+    REFUSED(sluice_ttv(store, vectors, "x.slc", &wrong, NULL, &err), SLUICE_ERR_USAGE,
+            "no part 4 of 3");
+    multiply_ones(store, whole);
+    for (options.part = 0; options.part < PARTS; options.part++) {
+        double some[ROWS];
+
+        API_OK(sluice_mttkrp(store, 0, 1, factors, some, ROWS, &options, &err), &err);
+        for (unsigned i = 0; i < ROWS; i++) {
+            CU_ASSERT(some[i] == 0 || sum[i] == 0);
+            sum[i] += some[i];
+        }
+    }
+    CU_ASSERT_EQUAL(memcmp(sum, whole, sizeof sum), 0);
+    sluice_store_close(store);
+}
+
 SLC_SUITE(products)
 {
     static const struct slc_test tests[] = {
@@ -373,6 +428,7 @@ SLC_SUITE(products)
         {"a matrix in every mode", multiplies_by_a_matrix},
         {"matrices that are refused", refuses_a_matrix},
         {"a store that is replaced while it is open", keeps_its_tensor},
+        {"parts", computes_parts},
     };
 
     return slc_test_main("api products", tests, SLC_COUNT(tests), argc, argv);
