@@ -25,7 +25,6 @@ struct slc_join_options {
     const struct slc_stop *stop; /* stops with SLC_ERR_INTERRUPTED; may be NULL */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
-    void (*publishing)(void); /* as in struct slc_convert_options */
 };
 
 enum slc_join_kind { SLC_JOIN_STORES, SLC_JOIN_FIBERS, SLC_JOIN_ROWS };

@@ -4,6 +4,7 @@
 #include "engine/product/join_internal.h"
 #include "engine/product/npy_pair.h"
 #include "storage/file/output.h"
+#include "storage/manifest/path_guard.h"
 #include "storage/model/npy.h"
 #include "storage/model/npy_header.h"
 
@@ -263,6 +264,8 @@ enum slc_status slc_join_rows(struct slc_joining *joining, struct slc_error *err
     header.item_bytes = (uint8_t)slc_value_bytes(type);
     header.shape[0] = wanted;
     header.shape[1] = rows.cols;
+    SLC_TRY(slc_check_own_form(slc_files_or_system(joining->options->files),
+                               joining->options->output, SLC_NPY_MAGIC, "a .npy file", err));
     SLC_TRY(slc_output_open(&output, joining->options->files, joining->options->output, err));
     rows.context = &output;
     enum slc_status status = slc_output_reserve(&output, SLC_NPY_STORED_BYTES, &space, err);

@@ -188,7 +188,6 @@ static enum slc_status build_store(struct pushing *pushing, struct slc_error *er
     struct slc_join_report *report = joining->report;
     struct slc_builder_options build = {.files = options->files,
                                         .output = options->output,
-                                        .publishing = options->publishing,
                                         .stop = options->stop,
                                         .attach = attach_origin,
                                         .attached = pushing,

@@ -53,6 +53,8 @@ class Inputs:
         info = sluice("info", self.at + "t.slc", "--json")[0]
         self.dims = [int(n) for n in info.split('"dims":')[1].split("[")[1].split("]")[0].split(",")]
         npy(self.at + "v.npy", [1] * self.dims[1], self.dims[1])
+        for part in ("1/2", "2/2"):
+            sluice("ttv", self.at + "t.slc", f"{self.at}p{part[0]}.slc", "--mode", 2, "--vector", self.at + "v.npy", "--part", part, "-q")
 
     def commands(self):
         """Name: (arguments, whether it reads blocks by --io). Results are written to the folder
@@ -83,6 +85,8 @@ class Inputs:
             "residuals": (("residuals", at + "factors", at + "t.slc"), True),
             "ttv": (("ttv", at + "t.slc", out + "a.slc", "--mode", 2, "--vector", at + "v.npy"), True),
             "ttv, fibers": (("ttv", at + "all.slc", out + "a.slc", "--mode", 2, "--vector", at + "v.npy"), True),
+            "ttv, a part": (("ttv", at + "t.slc", out + "a.slc", "--mode", 2, "--vector", at + "v.npy", "--part", "2/3"), True),
+            "join": (("join", at + "p1.slc", at + "p2.slc", out + "a.slc"), False),
             "ttm": (("ttm", at + "t.slc", out + "a", "--mode", 2, "--matrix", at + "factors/mode-2.npy"), True),
             "ttm, fibers": (("ttm", at + "all.slc", out + "a", "--mode", 2, "--matrix", at + "factors/mode-2.npy"),
                             True),

@@ -3,6 +3,7 @@
 #include "tools/build/build_options.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
+#include "tools/progress/signals.h"
 #include "tools/session/commands.h"
 
 #include <inttypes.h>
@@ -47,6 +48,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (!command_begin(command, argc, argv, &args, &operands, &code)) {
         return code;
     }
+    const struct slc_stop stop = {.flag = signals_stop()};
     const struct slc_join_options join = {.parts = operands.text,
                                           .count = operands.count - 1,
                                           .output = operands.text[operands.count - 1],
@@ -55,12 +57,16 @@ static int run(const struct command *command, int argc, char **argv)
                                           .temp_folder = args.build.temp_dir,
                                           .max_temp = args.build.max_temp,
                                           .threads = build_threads(&args.build),
-                                          .progress = progress_phase,
-                                          .publishing = cleanup_publishing};
-    enum slc_status status = build_start(&args.build, join.output, &err);
+                                          .stop = &stop,
+                                          .progress = progress_phase};
+    console_start(args.build.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
+    progress_start(args.build.progress, args.build.quiet);
+    enum slc_status status = signals_start(NULL, NULL, &err);
     SLC_THEN(status, slc_join(&join, &report, &err));
     if (status != SLC_OK) {
-        return console_error(&err);
+        console_clear_live();
+        code = console_error(&err);
+        return status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
     }
     console_clear_live();
     if (!args.build.quiet) {

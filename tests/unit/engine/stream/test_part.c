@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MODES = 3, NNZ = 40000, TILE_NNZ = 150, BLOCK_BYTES = 4096, PARTS_MAX = 300 };
+enum { MODES = 3, NNZ = 20000, TILE_NNZ = 150, BLOCK_BYTES = 4096, PARTS_MAX = 300 };
 
 /* A tensor, its store, and a layout of the store. */
 struct place {
@@ -112,7 +112,7 @@ static uint64_t check_parts(const struct place *place, uint32_t kept, unsigned c
         }
         CU_ASSERT_EQUAL(tiles, parts[p].tile_count);
     }
-    for (uint64_t i = 0; i < place->tensor.nnz; i += 1 + place->tensor.nnz / 500) {
+    for (uint64_t i = 0; i < place->tensor.nnz; i += 1 + place->tensor.nnz / 100) {
         uint64_t coords[SLC_MAX_ORDER];
         unsigned found = 0;
 
@@ -138,7 +138,7 @@ static uint64_t check_parts(const struct place *place, uint32_t kept, unsigned c
 static void every_nonzero_once(void)
 {
     static const uint64_t shapes[][MODES] = {{300, 200, 100}, {5000, 3, 70}, {1, 900, 1200}};
-    static const unsigned counts[] = {1, 2, 3, 7, 8, 64};
+    static const unsigned counts[] = {1, 3, 8, 29};
 
     for (unsigned s = 0; s < SLC_COUNT(shapes); s++) {
         for (unsigned sorted = 0; sorted <= MODES; sorted++) {
@@ -164,7 +164,7 @@ static void few_blocks_are_shared(void)
     struct place place;
     struct slc_part part;
 
-    place_create(&place, dims, 4 * NNZ, MODES);
+    place_create(&place, dims, 8 * NNZ, MODES);
     const uint64_t blocks = slc_reader_info(place.reader)->block_count;
     CU_ASSERT_TRUE_FATAL(blocks >= 50);
     CU_ASSERT_EQUAL(check_parts(&place, 7, 1), blocks);
