@@ -388,7 +388,9 @@ static enum slc_status print_time_forecast(const struct ttm_product *product, st
 {
     const struct forecast_product expected = describe_product(product);
 
-    return product->run.choice.device != NULL ? SLC_OK : forecast_product(&expected, err);
+    return product->run.choice.device != NULL || product->run.options.part != NULL
+               ? SLC_OK
+               : forecast_product(&expected, err);
 }
 
 /* Returns the memory for rows of the result: buffers for rows that are not written yet, and the
@@ -418,10 +420,12 @@ estimate_ahead(const void *context, struct forecast *forecast, struct slc_error 
     return status;
 }
 
-/* Forecasts the run, unless a device multiplies or the number of fibers is unknown. */
+/* Forecasts the run, unless a device multiplies, a part is computed, or the number of fibers is
+ * unknown. */
 static void forecast_run(struct ttm_product *product)
 {
     if (product->run.order.path == NULL && product->run.choice.device == NULL &&
+        product->run.options.part == NULL &&
         slc_reader_info(product->run.order.reader)->layout == SLC_LAYOUT_FIBER) {
         forecast_ahead(&product->ahead, product->args->quiet || product->args->json,
                        product->store.path, estimate_ahead, product);

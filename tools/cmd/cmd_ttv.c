@@ -426,8 +426,10 @@ static enum slc_status print_time_forecast(const struct product *product, struct
                                               .decodings =
                                                   sorts ? SORTED_DECODINGS : ORDERED_DECODINGS};
 
-    /* The forecast covers only products on the CPU. */
-    return product->choice.device != NULL ? SLC_OK : forecast_product(&expected, err);
+    /* The forecast covers only whole products on the CPU. */
+    return product->choice.device != NULL || product->contract.part.count > 0
+               ? SLC_OK
+               : forecast_product(&expected, err);
 }
 
 static enum slc_status print_result(const struct product *product, struct slc_error *err)
