@@ -5,6 +5,7 @@ parts that do not belong together are refused by name."""
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -89,6 +90,8 @@ def other_products(folder):
             sluice(*command, "-o", one, "--deterministic", "-q")
             printed = in_parts(folder, command, ".npy", 5)[0]
             check("part 1 of 5: " in " ".join(printed.split()), printed)
+            expected, actual = re.search(r"read +expected (.*), read (.*) \(", printed).groups()
+            check(expected == actual, printed)
             check(read_bytes(one) == read_bytes(joined + ".npy"), f"MTTKRP of mode {mode} over {layout} differs")
         command = ("ttm", store, "--mode", mode, "--matrix", os.path.join(folder, f"mode-{mode}.npy"))
         sluice(*command, pair, "-q")

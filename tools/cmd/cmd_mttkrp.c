@@ -273,6 +273,7 @@ static enum slc_status plan_rows(struct slc_session *session,
     if (choice.count > 0) {
         args->session.deterministic = true;
         args->session.schedule = "file";
+        args->session.no_cache = true; /* the forecast would count cached blocks of other parts */
     }
     SLC_TRY(session_plan(session, &args->session, SLC_OP_MTTKRP, mode, rank, err));
     return choice.count > 0 ? slc_session_open_part(session, mode, choice, part, err) : SLC_OK;
