@@ -8,7 +8,7 @@ slc_packages=(
     libarchive-dev libzip-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev libopenblas-dev liblapacke-dev liburing-dev libhwloc-dev
 )
 # packages for tests, man pages, reference implementations and static analysis
-slc_test_packages=(libcunit1-dev scdoc python3-numpy python3-scipy python3-sparse python3-lz4 python3-xxhash xz-utils tmux clang-tidy cppcheck)
+slc_test_packages=(libcunit1-dev scdoc python3-numpy python3-scipy python3-sparse python3-lz4 python3-xxhash xz-utils tmux clang-tidy cppcheck verilator)
 
 # slc_install PACKAGE..: installs missing packages.
 slc_install() {
