@@ -1,8 +1,9 @@
 /* Simulates a processing element of fpga/rtl and the memory at its port.
  *
  * element STALL CASE..: runs each case (written by element_cases.c) and prints one line with the
- * cycles and the number of wrong words of the output. In each cycle, the memory is not ready with a
- * probability of STALL / 256; answers are delayed at random then, too. A NaN equals every NaN. */
+ * cycles, the beats that the memory moved, and the number of wrong words of the output. In each
+ * cycle, the memory is not ready with a probability of STALL / 256; answers are delayed at random
+ * then, too. A NaN equals every NaN. */
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -73,13 +74,18 @@ void tick(element &unit)
     unit.clock = 0;
 }
 
-/* Runs a case and returns its cycles. */
-uint64_t simulate(const header &head, std::vector<uint32_t> &memory, uint32_t stall)
+/* Cycles of a run, and beats that the memory moved. */
+struct counts {
+    unsigned long long cycles, beats;
+};
+
+/* Runs a case. */
+counts simulate(const header &head, std::vector<uint32_t> &memory, uint32_t stall)
 {
     static element unit;
     std::deque<answer> answers;
     uint32_t width = head.beat_words;
-    uint64_t now = 0;
+    uint64_t now = 0, beats = 0;
 
     connect(unit, head);
     unit.reset = 1;
@@ -106,6 +112,7 @@ uint64_t simulate(const header &head, std::vector<uint32_t> &memory, uint32_t st
             break;
         }
         if (unit.request && unit.ready) {
+            beats++;
             if (unit.write) {
                 for (uint32_t i = 0; i < width; i++) {
                     memory.at((uint64_t)unit.address * width + i) = unit.write_data[i];
@@ -116,7 +123,7 @@ uint64_t simulate(const header &head, std::vector<uint32_t> &memory, uint32_t st
         }
         tick(unit);
     }
-    return now;
+    return {now, beats};
 }
 
 bool is_nan(uint32_t bits)
@@ -135,13 +142,13 @@ bool run_case(const char *path, uint32_t stall)
         complete = fread(memory.data(), 4, memory.size(), file) == memory.size() &&
                    fread(expected.data(), 4, expected.size(), file) == expected.size();
         memory.resize(memory.size() + expected.size(), 0xa5a5a5a5);
-        uint64_t cycles = simulate(head, memory, stall);
+        counts found = simulate(head, memory, stall);
         uint32_t wrong = 0;
         for (size_t i = 0; i < expected.size(); i++) {
             uint32_t actual = memory.at((uint64_t)head.output * head.beat_words + i);
             wrong += actual != expected[i] && !(is_nan(actual) && is_nan(expected[i]));
         }
-        printf("%llu %u\n", (unsigned long long)cycles, wrong);
+        printf("%llu %llu %u\n", found.cycles, found.beats, wrong);
     }
     if (file) {
         fclose(file);

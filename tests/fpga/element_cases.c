@@ -3,8 +3,9 @@
  *
  * element_cases FOLDER DESIGN COLS LANES BEAT_WORDS MEMORY MULTIPLY ADD NNZ SEED COUNT writes the
  * cases and a list of them, FOLDER/cases: the DSPs of the design, then one line per case with its
- * file, the cycles of the model (fpga/model) and those of the C design. MEMORY, MULTIPLY and ADD
- * are latencies. Every fourth case has special values: subnormal numbers, infinities, NaN. */
+ * file, the cycles of the model (fpga/model), and the cycles and beats of the C design. MEMORY,
+ * MULTIPLY and ADD are latencies. Every fourth case has special values: subnormal numbers,
+ * infinities, NaN. */
 #include "base/random.h"
 #include "fpga_fixture.h"
 #include "slc_test.h"
@@ -134,9 +135,9 @@ static void make_case(FILE *list,
     (void)snprintf(path, sizeof path, "%s/case-%llu", folder, (unsigned long long)seed);
     write_case(path, &problem, &output, parameters, count.cycles);
     (void)fprintf(
-        list, "%s %llu %llu\n", path,
+        list, "%s %llu %llu %llu\n", path,
         (unsigned long long)slc_fpga_model_estimate(design, parameters, &problem.work).cycles,
-        (unsigned long long)count.cycles);
+        (unsigned long long)count.cycles, (unsigned long long)count.beats);
     slc_matrix_destroy(&output);
     fpga_destroy(&problem);
 }

@@ -85,22 +85,23 @@ def arithmetic(folder):
 
 def made_cases(folder, element, nnz, count):
     """Makes cases with the C design. Returns the DSPs of the model and the cases: file, cycles of the
-    model and of the C design."""
+    model, cycles and beats of the C design."""
     output_of(CASES, folder, *element, nnz, SEED, count)
     with open(os.path.join(folder, "cases"), encoding="utf-8") as file:
         lines = [line.split() for line in file]
     check(len(lines) == 1 + count, f"{lines}")
-    return int(lines[0][0]), [(path, int(model), int(counted)) for path, model, counted in lines[1:]]
+    return int(lines[0][0]), [(path, *map(int, counts)) for path, *counts in lines[1:]]
 
 
 def simulated(program, cases, stall):
-    """Simulates cases and checks the bits of their outputs; returns the cycles of each. `stall` / 256 is
-    the probability that the memory stalls in a cycle."""
-    lines = [line.split() for line in output_of(program, stall, *(path for path, _, _ in cases)).splitlines()]
+    """Simulates cases and checks the bits of their outputs and the beats of the memory; returns the
+    cycles. `stall` / 256 is the probability that the memory stalls in a cycle."""
+    lines = [line.split() for line in output_of(program, stall, *(case[0] for case in cases)).splitlines()]
     check(len(lines) == len(cases), f"{lines} for {cases}")
-    for (path, _, _), (cycles, wrong) in zip(cases, lines):
+    for (path, _, _, wanted), (cycles, beats, wrong) in zip(cases, lines):
         check(wrong == "0", f"{program}, {path}: {wrong} words are wrong after {cycles} cycles")
-    return [int(cycles) for cycles, _ in lines]
+        check(int(beats) == wanted, f"{program}, {path}: {beats} beats, {wanted} in the C design")
+    return [int(cycles) for cycles, _, _ in lines]
 
 
 def compare(folder, element, nnz, **queues):
@@ -125,7 +126,7 @@ def compare(folder, element, nnz, **queues):
 def elements(folder):
     """All designs, with rows of one and of several beats, fewer lanes than columns, and adders whose
     latency exceeds the passes of a row."""
-    chosen = [Element(MTTKRP, 5, 2, 4, 16, 3, 1)]
+    chosen = [Element(MTTKRP, 5, 2, 4, 16, 3, 4)]
     if FULL:
         chosen += [Element(design, *sizes) for design in (TTM, TTM_ON_CHIP, MTTKRP)
                    for sizes in ((16, 16, 32, 16, 3, 1), (20, 6, 8, 16, 3, 1), (8, 8, 8, 16, 2, 4), (40, 40, 32, 16, 3, 1))]
