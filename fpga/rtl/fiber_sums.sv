@@ -28,6 +28,7 @@ module fiber_sums #(
     input  logic [          31:0] fibers,
     input  logic [          31:0] nonzeros,
     input  logic [          31:0] matrix_rows,
+    output logic                  loaded,       // the matrix is on chip, if it has to be
     // memory
     output logic [           3:0] requests,
     output logic [         127:0] addresses,
@@ -44,7 +45,7 @@ module fiber_sums #(
   localparam int FIBER_PTR = 2;
   localparam int MATRIX = 3;
 
-  logic hold;  // reset of the readers: they start when the matrix is on chip
+  wire hold = reset || !loaded;  // reset of the readers
 
   logic end_valid, end_pop, index_valid, index_pop, value_valid, row_valid, operand_pop;
   logic [31:0] end_word, index_word, value_word;
@@ -102,7 +103,7 @@ module fiber_sums #(
   );
   if (MATRIX_ROWS == 0) begin : g_off_chip
     wire unused = &{1'b0, matrix_rows};
-    assign hold = reset;
+    assign loaded = 1'b1;
     row_reader #(
         .COLUMNS(COLUMNS),
         .BEAT(BEAT),
@@ -124,8 +125,6 @@ module fiber_sums #(
         .row
     );
   end else begin : g_on_chip
-    logic loaded;
-    assign hold = reset || !loaded;
     row_memory #(
         .COLUMNS(COLUMNS),
         .BEAT(BEAT),

@@ -93,19 +93,14 @@ module mac_lanes #(
 
   // ---- the pass at the inputs of the adders, and at their outputs
   logic [PASSES-1:0] issued, adding, added;  // one bit per pass
-  logic issued_first, adding_first;
-  logic issued_emit, adding_emit, added_emit;
-  always_comb begin
-    for (int i = 0; i < PASSES; i++) issued[i] = issue && pass == PASS'(i);
-    issued_first = first;
-    issued_emit  = reserve;
-  end
+  logic adding_first, adding_emit, added_emit;
+  always_comb for (int i = 0; i < PASSES; i++) issued[i] = issue && pass == PASS'(i);
   delay #(
       .WIDTH(PASSES + 2),
       .DEPTH(MULTIPLY_LATENCY)
   ) to_adders (
       .clock,
-      .in ({issued, issued_first, issued_emit}),
+      .in ({issued, first, reserve}),
       .out({adding, adding_first, adding_emit})
   );
   delay #(

@@ -60,12 +60,12 @@ module mttkrp #(
   );
   assign answers = SOURCES'(answer) << answer_source;
   assign write   = source == $bits(source)'(RESULT);
-  wire unused = &{1'b0, answers[RESULT]};
+  wire unused = &{1'b0, answers[RESULT], loaded};
 
   // ---- first half: a row of sums per fiber
   logic [3:0] fiber_requests, fiber_grants, fiber_answers;
   logic [127:0] fiber_addresses;
-  logic sums_valid, operand_pop;
+  logic loaded, sums_valid, operand_pop;
   logic [COLUMNS*32-1:0] sums;
   assign {requests[MATRIX2], requests[2:0]} = fiber_requests;
   assign {addresses[32*MATRIX2+:32], addresses[95:0]} = fiber_addresses;
@@ -90,6 +90,7 @@ module mttkrp #(
       .fibers,
       .nonzeros,
       .matrix_rows('0),
+      .loaded,
       .requests(fiber_requests),
       .addresses(fiber_addresses),
       .grants(fiber_grants),

@@ -58,9 +58,10 @@ module ttm #(
   assign answers = SOURCES'(answer) << answer_source;
   assign write   = source == $bits(source)'(RESULT);
 
-  logic valid, pop;
+  logic valid, pop, loaded, written;
   logic [COLUMNS*32-1:0] sums;
   wire unused = &{1'b0, answers[RESULT]};
+  assign done = loaded && written;
   fiber_sums #(
       .COLUMNS(COLUMNS),
       .LANES(LANES),
@@ -81,6 +82,7 @@ module ttm #(
       .fibers,
       .nonzeros,
       .matrix_rows,
+      .loaded,
       .requests({requests[4], requests[2:0]}),
       .addresses({addresses[159:128], addresses[95:0]}),
       .grants({grants[4], grants[2:0]}),
@@ -98,7 +100,7 @@ module ttm #(
       .reset,
       .base(result),
       .count(fibers),
-      .done,
+      .done(written),
       .valid,
       .pop,
       .row(sums),
