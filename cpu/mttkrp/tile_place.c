@@ -6,20 +6,26 @@
 
 #include <inttypes.h>
 
-bool slc_tile_place(const struct slc_tensor_shape *shape,
-                    enum slc_value_type type,
-                    const struct slc_tile_view *tile,
-                    uint64_t *at)
+bool slc_tile_fits(const struct slc_tensor_shape *shape,
+                   enum slc_value_type type,
+                   const struct slc_tile_view *tile)
 {
-    bool fits = tile->order == shape->order && tile->value_type == type &&
-                slc_mul_u64(tile->ordinal, shape->tile_nnz, at) && *at < shape->nnz &&
-                tile->nnz == slc_min_u64(shape->nnz - *at, shape->tile_nnz);
+    bool fits = tile->order == shape->order && tile->value_type == type;
 
     for (unsigned m = 0; fits && m < shape->order; m++) {
         fits = tile->corner[m] < shape->dims[m] &&
                tile->extent[m] <= shape->dims[m] - 1 - tile->corner[m];
     }
     return fits;
+}
+
+bool slc_tile_place(const struct slc_tensor_shape *shape,
+                    enum slc_value_type type,
+                    const struct slc_tile_view *tile,
+                    uint64_t *at)
+{
+    return slc_tile_fits(shape, type, tile) && slc_mul_u64(tile->ordinal, shape->tile_nnz, at) &&
+           *at < shape->nnz && tile->nnz == slc_min_u64(shape->nnz - *at, shape->tile_nnz);
 }
 
 enum slc_status slc_tile_next(struct slc_tile_view *tile,

@@ -5,6 +5,11 @@
 
 #include "base/backend.h"
 
+/* Returns true if the order, value type and coordinates of a tile fit the tensor. */
+bool slc_tile_fits(const struct slc_tensor_shape *shape,
+                   enum slc_value_type type,
+                   const struct slc_tile_view *tile);
+
 /* Returns true if a tile belongs to the tensor, and then sets *at to the index of its first
  * nonzero. All tiles except the last must be full: the function also returns false for a tile that
  * ends early, as tiles do if a mode is very large. */

@@ -162,20 +162,28 @@ static void add_chunk(const struct slc_coo *coo,
            chunk->nnz * value_bytes);
 }
 
-enum slc_status
-slc_coo_add_tile(struct slc_coo *coo, struct slc_tile_view *tile, struct slc_error *err)
+static enum slc_status
+refuse_tile(const struct slc_coo *coo, const struct slc_tile_view *tile, struct slc_error *err)
+{
+    return slc_fail(
+        err, SLC_ERR_USAGE,
+        "tile %" PRIu64
+        " (order %u, %u nonzeros) is of another tensor than the list, which has %" PRIu64
+        " nonzeros",
+        tile->ordinal, tile->order, tile->nnz, coo->shape.nnz);
+}
+
+enum slc_status slc_coo_add_tile_at(struct slc_coo *coo,
+                                    struct slc_tile_view *tile,
+                                    uint64_t at,
+                                    struct slc_error *err)
 {
     uint64_t left = tile->nnz;
     struct slc_chunk_view chunk;
-    uint64_t at;
 
-    if (!slc_tile_place(&coo->shape, coo->type, tile, &at)) {
-        return slc_fail(
-            err, SLC_ERR_USAGE,
-            "tile %" PRIu64
-            " (order %u, %u nonzeros) is of another tensor than the list, which has %" PRIu64
-            " nonzeros",
-            tile->ordinal, tile->order, tile->nnz, coo->shape.nnz);
+    if (!slc_tile_fits(&coo->shape, coo->type, tile) || at > coo->shape.nnz ||
+        left > coo->shape.nnz - at) {
+        return refuse_tile(coo, tile, err);
     }
     do {
         const enum slc_status status = slc_tile_next(tile, &left, &chunk, err);
@@ -188,6 +196,16 @@ slc_coo_add_tile(struct slc_coo *coo, struct slc_tile_view *tile, struct slc_err
     } while (chunk.nnz > 0);
     atomic_fetch_add(&coo->loaded, tile->nnz);
     return SLC_OK;
+}
+
+enum slc_status
+slc_coo_add_tile(struct slc_coo *coo, struct slc_tile_view *tile, struct slc_error *err)
+{
+    uint64_t at;
+
+    return slc_tile_place(&coo->shape, coo->type, tile, &at)
+               ? slc_coo_add_tile_at(coo, tile, at, err)
+               : refuse_tile(coo, tile, err);
 }
 
 enum slc_status slc_coo_check_complete(const struct slc_coo *coo, struct slc_error *err)

@@ -72,6 +72,13 @@ enum slc_status slc_coo_add_tile(struct slc_coo *coo,
                                  struct slc_tile_view *tile,
                                  struct slc_error *err) SLC_NODISCARD;
 
+/* Does the same for a tile of a layout whose tiles may be short, such as sorted-n. `at` is the
+ * number of the first nonzero of the tile. */
+enum slc_status slc_coo_add_tile_at(struct slc_coo *coo,
+                                    struct slc_tile_view *tile,
+                                    uint64_t at,
+                                    struct slc_error *err) SLC_NODISCARD;
+
 /* Builds the permutation of a mode, which lists the nonzeros sorted by their coordinate in `mode`.
  * Nonzeros with the same coordinate keep the order of the list, so that neighbours in the list stay
  * close. `workers` threads run a stable radix sort, 11 bits per sweep. Replaces an earlier

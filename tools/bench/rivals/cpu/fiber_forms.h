@@ -11,10 +11,8 @@
  *   atomic-nonzero  SLC_ATOMIC_NONZERO  computes each nonzero alone, with the arithmetic of kernel
  *                   genten-b (coo.h).
  *
- * These kernels divide the work by fibers and by nonzeros, like listings 3 and 4 of [XPLAT], but
- * they are not the kernels of that paper.
- *
- * The kernels add to the output atomically, one column at a time, because any tile may have
+ * Neither kernel is from a paper; xplat.h has MTTKRPs over fibers without atomic additions. The
+ * kernels add to the output atomically, one column at a time, because any tile may have
  * nonzeros of any output row: fibers of layout fiber-n are in the order of keys. (In formats that
  * store slices, an output row can have one owner.) A fiber that continues in the next tile or chunk
  * is processed in parts.
