@@ -60,7 +60,7 @@ def bench(folder):
     check(len(told["ceilings"]) == 8 and all(row["gb_per_s"] > 0 for row in told["ceilings"]), str(told["ceilings"]))
     check([row["peak"] for row in told["peaks"]] == ["fma-f64", "fma-f32"], str(told["peaks"]))
     check(all(row["gflop_per_s"] > 0 for row in told["peaks"]), str(told["peaks"]))
-    check(len(told["rows"]) == 2 * 3 * 14, str(len(told["rows"])))
+    check(len(told["rows"]) == 2 * 3 * 16, str(len(told["rows"])))
     for row in told["rows"]:
         check(row["median_ms"] > 0 and row.get("differs", 0) < 1e-12, str(row))
         check(row["dims"] == [200, 30, 40] and row["nnz"] == 8000, str(row))
@@ -68,14 +68,15 @@ def bench(folder):
     forms = {row["kernel"]: row.get("form", "").rstrip("-123") for row in told["rows"]}
     check({kernel: form for kernel, form in forms.items() if not kernel.startswith("blco")} ==
           {"sluice": "", "amped": "partitions", "genten-a": "list", "genten-b": "list", "genten-c": "permutation",
-           "atomic-fiber": "fibers", "atomic-nonzero": "fibers"}, str(forms))
+           "xplat-element": "slices", "xplat-row": "slices", "atomic-fiber": "fibers", "atomic-nonzero": "fibers"}, str(forms))
     check_summary(told)
     # Products from fibers: every kernel in three modes, a matrix of two widths; no cuSPARSE for an emulated device.
     told = json.loads(emulated("bench", "device", made(folder), "--operation", "products", "--rank", "1,5", "-n", 1, "--largest",
                                "4KiB", "--json"))
     names = [row["kernel"] for row in told["rows"] if "differs" in row]
-    check(sorted(set(names)) == ["sptv", "sptv-all", "sptv-short", "ttm-fibers", "ttm-nonzeros"], str(names))
-    check(len(names) == 3 * (3 + 2 * 2) and len(told["rows"]) == len(names) + 3 * 2, str(names))
+    check(sorted(set(names)) == ["sptv", "sptv-all", "sptv-short", "ttm-fibers", "ttm-nonzeros", "ttm-xplat-element",
+                                  "ttm-xplat-fiber"], str(names))
+    check(len(names) == 3 * (3 + 2 * 4) and len(told["rows"]) == len(names) + 3 * 2, str(names))
     for row in told["rows"]:
         check(row["differs"] < 1e-14 and row["moved_bytes"] > 0 if "differs" in row else "cuSPARSE" in row["note"], str(row))
     # Too many empty fibers are not stored.

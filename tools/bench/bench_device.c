@@ -55,7 +55,7 @@ static const struct option options[] = {
              "list of coordinates in device memory: blco-registers, blco-stash, blco (chooses "
              "between these two), blco-queues (blco, streamed from the host), blco-code-registers, "
              "blco-code-stash, blco-code (as in the authors' program), amped, genten-a, genten-b, "
-             "genten-c, atomic-fiber, atomic-nonzero, or all"},
+             "genten-c, xplat-element, xplat-row, atomic-fiber, atomic-nonzero, or all"},
     {"encoded", OPTION_FLAG, offsetof(struct arguments, session.encoded),
      .help = "do not transcode resident blocks of sluice: decode them in "
              "every MTTKRP"},
@@ -385,7 +385,7 @@ const struct command bench_device = {
         "ttv and ttm compute from fibers in device memory. Their sums are compared with sums that\n"
         "the CPU computes. GB/s counts each array once. Kernels: sptv, sptv-short (without unused\n"
         "indices), sptv-all (with empty fibers), the kernels of cuSPARSE if it is installed,\n"
-        "ttm-fibers, ttm-nonzeros.\n"
+        "ttm-fibers, ttm-nonzeros, ttm-xplat-element, ttm-xplat-fiber.\n"
         "\n"
         "The summary adds up all modes of an MTTKRP:\n"
         "  ratio               time divided by the time of sluice\n"

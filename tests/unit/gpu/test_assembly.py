@@ -37,6 +37,8 @@ WANTED = {
     "ttm": {r"ld\.global\.v2\.f64": "rows of the matrix are read by 16 bytes",
             r"ld\.global\.v4\.f32": "rows of the matrix are read by 16 bytes"},
 }
+# Instructions that a source file must not have, and why; the second file has them.
+UNWANTED = {"xplat": (r"\b(atom|red)\.", "baseline_atomic", "units of work share no element of the output")}
 
 
 def demangled(names):
@@ -119,6 +121,11 @@ def main():
                 text = file.read()
             for instruction, why in wanted.items():
                 check(re.search(instruction, text), f"{source}.ptx has no {instruction}: {why}")
+
+        for source, (instruction, other, why) in UNWANTED.items():
+            text, control = (open(assembly[name]).read() for name in (source, other))
+            check(re.search(instruction, text) is None, f"{source}.ptx has {instruction}, but {why}")
+            check(re.search(instruction, control), f"{other}.ptx has no {instruction}")
 
     check(found, "no kernels in the reports")
     sys.argv[1:] = []

@@ -55,7 +55,12 @@ struct host_view {
 
 static const slc_gpu_machine machine = {6, 160 << 10, 90};
 
-/* Adds two runs to one output. */
+static bool is_xplat(enum slc_gpu_kernel kernel)
+{
+    return kernel == SLC_GPU_XPLAT_ELEMENT || kernel == SLC_GPU_XPLAT_ROW;
+}
+
+/* Makes two runs with one output, to which all kernels add, except those of XPLAT. */
 static std::vector<double>
 computed(const problem &p, enum slc_gpu_kernel kernel, unsigned mode, unsigned seed)
 {
@@ -88,7 +93,10 @@ computed(const problem &p, enum slc_gpu_kernel kernel, unsigned mode, unsigned s
     std::vector<double> got = output.read(SLC_F64, device.stream);
     const slc_gpu_form_cost cost = slc_gpu_forms_cost(&forms, kernel, mode);
 
-    CU_ASSERT(cost.seconds > 0 && cost.bytes >= (double)(p.list.nnz() > 0 ? 8 + 4 : 0));
+    /* At least a value and an index; all forms but slices have two. */
+    CU_ASSERT(cost.seconds > 0 && cost.bytes >= (double)(p.list.nnz() == 0  ? 0
+                                                         : is_xplat(kernel) ? 4 + 4
+                                                                            : 8 + 4));
     slc_gpu_forms_destroy(&forms);
     return got;
 }
@@ -98,12 +106,17 @@ static void check(const problem &p, unsigned mode, unsigned seed)
     const std::vector<double> want = p.oracle(mode);
 
     for (unsigned k = 0; k < SLC_GPU_KERNELS; k++) {
-        const std::vector<double> got =
-            computed(p, static_cast<enum slc_gpu_kernel>(k), mode, seed);
+        const bool stores = is_xplat(static_cast<enum slc_gpu_kernel>(k));
         uint64_t wrong = 0;
 
+        if (stores && p.list.order() < 3) {
+            continue; /* refused: test_refused */
+        }
+        const std::vector<double> got =
+            computed(p, static_cast<enum slc_gpu_kernel>(k), mode, seed);
+
         for (uint64_t i = 0; i < want.size(); i++) {
-            wrong += got[i] != 2 * want[i];
+            wrong += got[i] != (stores ? 1 : 2) * want[i];
         }
         if (wrong > 0) {
             printf("# %s, order %u, mode %u, rank %u, precision %d: %llu of %zu\n",
@@ -183,6 +196,29 @@ static void test_ranks(void)
     }
 }
 
+/* The listings of XPLAT in orders 3 to 5, every mode, and ranks below and beyond the columns that a
+ * thread keeps in registers. */
+static void test_xplat(void)
+{
+    static const uint32_t ranks[] = {1, 7, 16, 33, 70};
+    const std::vector<uint64_t> lengths = {5, 1, 23, 3, 7};
+
+    for (unsigned r = 0; r < SLC_COUNT(ranks); r++) {
+        for (unsigned order = 3; order <= 5; order++) {
+            const std::vector<uint64_t> dims(lengths.begin(), lengths.begin() + order);
+            const problem p(random_list(dims, slc_test_threads_only() ? 30 : 200, r), ranks[r],
+                            precisions[r % 2]);
+
+            for (unsigned mode = 0; mode < order; mode++) {
+                const std::vector<double> want = p.oracle(mode);
+
+                CU_ASSERT(computed(p, SLC_GPU_XPLAT_ELEMENT, mode, r + mode) == want);
+                CU_ASSERT(computed(p, SLC_GPU_XPLAT_ROW, mode, r + mode) == want);
+            }
+        }
+    }
+}
+
 static void test_edges(void)
 {
     const problem empty(random_list({4, 5, 6}, 0, 1), 3, SLC_F64);
@@ -224,6 +260,7 @@ static void test_refused(void)
     job.mode = 1; /* the copy that AMPED has is for mode 0 */
     CU_ASSERT_EQUAL(slc_gpu_baseline_run(SLC_GPU_AMPED, &forms, &job), cudaErrorInvalidValue);
     job.mode = 0;
+    CU_ASSERT_EQUAL(slc_gpu_forms_prepare(&forms, SLC_GPU_XPLAT_ROW, &job), cudaErrorInvalidValue);
     job.order = 3;
     CU_ASSERT_EQUAL(slc_gpu_baseline_run(SLC_GPU_AMPED, &forms, &job), cudaErrorInvalidValue);
     CU_ASSERT_EQUAL(slc_gpu_blco_encode(&forms.blco, &view.list, long_dims, 64, 100),
@@ -371,6 +408,7 @@ static const struct slc_test tests[] = {
     {"orders, ranks and precisions agree with the oracle", test_shapes},
     {"options, long fibers, the largest rank", test_options},
     {"ranks that fill no block of columns, in small blocks", test_ranks},
+    {"the listings of XPLAT agree in orders 3 to 5, every mode", test_xplat},
     {"empty, single, one row, modes of length 1, one mode", test_edges},
     {"unprepared or too large lists are rejected", test_refused},
     {"GenTen's sizes are those of its tables 3 and 4", test_genten_tables},

@@ -100,7 +100,8 @@ static void every_product(void)
             emulated_device device(mode + 1);
             struct slc_error err = SLC_ERROR_INIT;
 
-            for (uint32_t cols : vector ? std::vector<uint32_t>{1} : std::vector<uint32_t>{1, 7}) {
+            for (uint32_t cols :
+                 vector ? std::vector<uint32_t>{1} : std::vector<uint32_t>{1, 7, 33}) {
                 for (enum slc_value_type type : {SLC_F64, SLC_F32}) {
                     const host_matrix matrix(type, dims[mode], cols, 9);
                     const slc_gpu_fiber_source source = source_of(sorted, mode, false);

@@ -108,9 +108,13 @@ void device_mttkrp_set_form(json_t *row,
     static const struct {
         const char *kernels, *form;
         bool each_mode; /* true if each mode has its own form */
-    } forms[] = {{"blco-queues", "blco-queues", false}, {"blco", "blco", false},
-                 {"amped", "partitions", true},         {"genten-c", "permutation", true},
-                 {"atomic-", "fibers", false},          {"", "list", false}};
+    } forms[] = {{"blco-queues", "blco-queues", false},
+                 {"blco", "blco", false},
+                 {"amped", "partitions", true},
+                 {"genten-c", "permutation", true},
+                 {"xplat-", "slices", true},
+                 {"atomic-", "fibers", false},
+                 {"", "list", false}};
     unsigned f = 0;
     char name[32];
 

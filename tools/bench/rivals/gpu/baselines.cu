@@ -12,9 +12,9 @@ extern "C" {
 static const uint32_t shared_bytes_usual = 48 << 10;
 
 static const char *const names[] = {
-    "blco-registers",  "blco-stash",   "blco",          "blco-queues", "blco-code-registers",
-    "blco-code-stash", "blco-code",    "amped",         "genten-a",    "genten-b",
-    "genten-c",        "atomic-fiber", "atomic-nonzero"};
+    "blco-registers",  "blco-stash",    "blco",      "blco-queues",  "blco-code-registers",
+    "blco-code-stash", "blco-code",     "amped",     "genten-a",     "genten-b",
+    "genten-c",        "xplat-element", "xplat-row", "atomic-fiber", "atomic-nonzero"};
 
 const char *slc_gpu_kernel_name(enum slc_gpu_kernel kernel)
 {
@@ -261,6 +261,12 @@ static cudaError_t make_queues(struct slc_gpu_forms *forms, const struct slc_gpu
                      [&] { slc_gpu_blco_queues_destroy(queues); });
 }
 
+/* Returns true if the slices of a mode exist. */
+static bool has_slices(const struct slc_gpu_forms *forms, unsigned mode)
+{
+    return forms->csf.memory != nullptr && forms->csf.arrays.slice_mode == mode;
+}
+
 static cudaError_t make_fibers(struct slc_gpu_forms *forms, unsigned mode)
 {
     const auto make = [&] {
@@ -270,6 +276,18 @@ static cudaError_t make_fibers(struct slc_gpu_forms *forms, unsigned mode)
 
     return make_form(forms->fibers.found != nullptr, &forms->fibers_seconds, make,
                      [&] { slc_gpu_fibers_destroy(&forms->fibers); });
+}
+
+/* Builds the slices of a mode, replacing those of another mode. */
+static cudaError_t make_csf(struct slc_gpu_forms *forms, unsigned mode)
+{
+    const auto drop = [&] { slc_gpu_csf_destroy(&forms->csf); };
+    const auto make = [&] {
+        drop();
+        return slc_gpu_csf_create(&forms->csf, &forms->list, forms->dims, mode, forms->stream);
+    };
+
+    return make_form(has_slices(forms, mode), &forms->csf_seconds, make, drop);
 }
 
 /* Reserves device memory for the copies of the output of a job. */
@@ -298,6 +316,11 @@ static bool is_blco(enum slc_gpu_kernel kernel)
 static bool has_fibers(enum slc_gpu_kernel kernel)
 {
     return kernel == SLC_GPU_ATOMIC_FIBER || kernel == SLC_GPU_ATOMIC_NONZERO;
+}
+
+static bool is_xplat(enum slc_gpu_kernel kernel)
+{
+    return kernel == SLC_GPU_XPLAT_ELEMENT || kernel == SLC_GPU_XPLAT_ROW;
 }
 
 /* The two kernels between which `kernel` chooses by the mode. For a kernel without a choice, both
@@ -355,6 +378,9 @@ cudaError_t slc_gpu_forms_prepare(struct slc_gpu_forms *forms,
     if (kernel == SLC_GPU_AMPED) {
         return make_partitions(forms, job->mode, &all);
     }
+    if (is_xplat(kernel)) {
+        return make_csf(forms, job->mode);
+    }
     SLC_CUDA_TRY(make_list(forms));
     if (kernel == SLC_GPU_GENTEN_PERMUTED) {
         return make_permutation(forms, job->mode);
@@ -362,7 +388,7 @@ cudaError_t slc_gpu_forms_prepare(struct slc_gpu_forms *forms,
     return has_fibers(kernel) ? make_fibers(forms, all.fiber_mode) : cudaSuccess;
 }
 
-/* Returns true if the list, permutation, partitions or fibers that a kernel needs exist. */
+/* Returns true if the list, permutation, partitions, slices or fibers that a kernel needs exist. */
 static bool
 is_prepared(const struct slc_gpu_forms *forms, enum slc_gpu_kernel kernel, unsigned mode)
 {
@@ -371,6 +397,9 @@ is_prepared(const struct slc_gpu_forms *forms, enum slc_gpu_kernel kernel, unsig
     }
     if (kernel == SLC_GPU_AMPED) {
         return forms->partitioned.values != nullptr && forms->partitioned_mode == mode;
+    }
+    if (is_xplat(kernel)) {
+        return has_slices(forms, mode);
     }
     return forms->coo.values != nullptr &&
            (kernel != SLC_GPU_GENTEN_PERMUTED || forms->coo.permutation[mode] != nullptr) &&
@@ -429,6 +458,11 @@ slc_gpu_forms_cost(const struct slc_gpu_forms *forms, enum slc_gpu_kernel kernel
     if (kernel == SLC_GPU_GENTEN_PERMUTED) {
         return {forms->permutation_seconds[mode], list_bytes + sizeof(uint32_t)};
     }
+    if (is_xplat(kernel)) {
+        return {forms->csf_seconds,
+                static_cast<double>(forms->csf.bytes) /
+                    static_cast<double>(forms->list.nnz > 0 ? forms->list.nnz : 1)};
+    }
     if (has_fibers(kernel)) {
         return {forms->coo_seconds + forms->fibers_seconds,
                 fibers_bytes(&forms->fibers) /
@@ -442,6 +476,7 @@ void slc_gpu_forms_destroy(struct slc_gpu_forms *forms)
     slc_gpu_blco_destroy(&forms->blco);
     slc_gpu_blco_queues_destroy(&forms->queues);
     slc_gpu_fibers_destroy(&forms->fibers);
+    slc_gpu_csf_destroy(&forms->csf);
     slc_gpu_coo_destroy(&forms->partitioned);
     slc_gpu_coo_destroy(&forms->coo);
     (void)cudaFree(forms->copies);
@@ -508,6 +543,10 @@ cudaError_t slc_gpu_baseline_run(enum slc_gpu_kernel kernel,
         return slc_baseline_genten_tiles(&forms->coo, job, forms->stream);
     case SLC_GPU_GENTEN_PERMUTED:
         return slc_baseline_genten_permuted(&forms->coo, job, forms->stream);
+    case SLC_GPU_XPLAT_ELEMENT:
+    case SLC_GPU_XPLAT_ROW:
+        return slc_gpu_xplat_mttkrp(&forms->csf, chosen == SLC_GPU_XPLAT_ELEMENT, job,
+                                    forms->stream);
     case SLC_GPU_ATOMIC_FIBER:
         return slc_baseline_atomic_fiber(&forms->fibers, job, forms->stream);
     case SLC_GPU_ATOMIC_NONZERO:

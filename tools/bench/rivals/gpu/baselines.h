@@ -62,9 +62,14 @@
  *                   them by output row. The sum of a row is kept in registers and added once,
  *                   atomically only for the first and the last row of the 128 nonzeros.
  *
- * Two kernels compute from fibers of one mode, with atomic additions to the output (fiber_forms.h
- * explains how they differ from the kernels of [XPLAT]). A vector of up to 32 threads computes a
- * fiber or a nonzero; thread blocks have 256 threads.
+ * The MTTKRPs of [XPLAT] (xplat.h) compute from slices of fibers, and need 3 modes or more:
+ *
+ *   xplat-element   Listing 3: a thread computes an element of the output.
+ *   xplat-row       Listing 4: a thread computes a row of the output.
+ *
+ * Two kernels of sluice's own compute from fibers of one mode, with atomic additions to the output
+ * (tools/bench/rivals/cpu/fiber_forms.h). A vector of up to 32 threads computes a fiber or a
+ * nonzero; thread blocks have 256 threads.
  *
  *   atomic-fiber    Multiplies the common rows of a fiber's nonzeros only once.
  *   atomic-nonzero  Computes each nonzero alone.
@@ -78,6 +83,7 @@
 #include "tools/bench/rivals/gpu/blco.h"
 #include "tools/bench/rivals/gpu/fibers.h"
 #include "tools/bench/rivals/gpu/lists.h"
+#include "tools/bench/rivals/gpu/xplat.h"
 
 /* BLCO's kernels must come first, up to SLC_GPU_BLCO_CODE, because is_blco (baselines.cu) compares
  * numbers. */
@@ -93,6 +99,8 @@ enum slc_gpu_kernel {
     SLC_GPU_GENTEN_EACH,
     SLC_GPU_GENTEN_TILES,
     SLC_GPU_GENTEN_PERMUTED,
+    SLC_GPU_XPLAT_ELEMENT,
+    SLC_GPU_XPLAT_ROW,
     SLC_GPU_ATOMIC_FIBER,
     SLC_GPU_ATOMIC_NONZERO,
     SLC_GPU_KERNELS
@@ -132,11 +140,12 @@ struct slc_gpu_forms {
     struct slc_gpu_blco blco;
     struct slc_gpu_blco_queues queues;
     struct slc_gpu_fibers fibers;
-    void *copies; /* copies of the output for kernels with a stash */
+    struct slc_gpu_csf csf; /* slices of one mode */
+    void *copies;           /* copies of the output for kernels with a stash */
     uint64_t copies_bytes;
     /* seconds to build each form, including its copy to the device */
     double coo_seconds, permutation_seconds[SLC_MAX_ORDER], partitioned_seconds, blco_seconds,
-        queues_seconds, fibers_seconds;
+        queues_seconds, fibers_seconds, csf_seconds;
 };
 
 /* Returns the kernel that computes the job if `kernel` is requested: if BLCO chooses between two
@@ -165,9 +174,9 @@ struct slc_gpu_form_cost
 slc_gpu_forms_cost(const struct slc_gpu_forms *forms, enum slc_gpu_kernel kernel, unsigned mode);
 
 /* Adds the MTTKRP of a tensor to the output of the job, without changing the padding of the output.
- * Values are f32 or f64; products, sums and the output are f64. Order: sums have no fixed
- * order. Errors: cudaErrorInvalidValue if tensor and job have different orders, or if the tensor
- * was not prepared; those of launches. */
+ * The kernels of [XPLAT] store to the output instead. Values are f32 or f64; products, sums and the
+ * output are f64. Order: sums have no fixed order. Errors: cudaErrorInvalidValue if tensor and job
+ * have different orders, or if the tensor was not prepared; those of launches. */
 cudaError_t slc_gpu_baseline_run(enum slc_gpu_kernel kernel,
                                  const struct slc_gpu_forms *forms,
                                  const struct slc_gpu_mttkrp *job);

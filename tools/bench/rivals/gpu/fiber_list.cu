@@ -4,6 +4,7 @@
 #include "tools/bench/rivals/gpu/cusparse.h"
 #include "tools/bench/rivals/gpu/lists.h"
 #include "tools/bench/rivals/gpu/products.h"
+#include "tools/bench/rivals/gpu/xplat.h"
 
 #include <cinttypes>
 #include <cstring>
@@ -26,6 +27,7 @@ struct slc_gpu_fiber_list {
 /* Arrays of one product, in addition to the fibers. */
 struct product {
     enum slc_gpu_fiber_product kind;
+    enum slc_value_type precision;      /* of the matrix */
     struct slc_gpu_matrix matrix, rows; /* in device memory */
     struct slc_gpu_sptv sptv;
     struct slc_gpu_ttm ttm;
@@ -34,8 +36,9 @@ struct product {
 
 extern "C" const char *slc_gpu_product_name(enum slc_gpu_fiber_product product)
 {
-    static const char *const names[] = {"sptv",       "sptv-short", "cusparse-1",
-                                        "cusparse-2", "ttm-fibers", "ttm-nonzeros"};
+    static const char *const names[] = {
+        "sptv",       "sptv-short",   "cusparse-1",        "cusparse-2",
+        "ttm-fibers", "ttm-nonzeros", "ttm-xplat-element", "ttm-xplat-fiber"};
 
     return static_cast<unsigned>(product) < SLC_GPU_PRODUCTS ? names[product] : "?";
 }
@@ -215,6 +218,11 @@ prepare_vector(struct slc_gpu_fiber_list *list, struct product *product, struct 
     return SLC_OK;
 }
 
+static bool is_xplat(enum slc_gpu_fiber_product kind)
+{
+    return kind == SLC_GPU_PRODUCT_TTM_XPLAT_ELEMENT || kind == SLC_GPU_PRODUCT_TTM_XPLAT_FIBER;
+}
+
 static enum slc_status prepare(struct slc_gpu_fiber_list *list,
                                struct product *product,
                                const struct slc_gpu_product_run *run,
@@ -235,6 +243,9 @@ static enum slc_status prepare(struct slc_gpu_fiber_list *list,
                   list->stream, err);
     if (status != SLC_OK || vector) {
         return status == SLC_OK ? prepare_vector(list, product, err) : status;
+    }
+    if (is_xplat(product->kind)) {
+        return SLC_OK;
     }
     SLC_GPU_TRY(slc_gpu_ttm_create(&product->ttm, &list->fibers, run->matrix->cols,
                                    run->matrix->type, 0, &list->machine),
@@ -263,6 +274,13 @@ enqueue(struct slc_gpu_fiber_list *list, struct product *product, struct slc_err
                                           static_cast<const double *>(product->matrix.data),
                                           static_cast<double *>(product->rows.data), list->stream),
                     err);
+        return SLC_OK;
+    }
+    if (is_xplat(product->kind)) {
+        SLC_GPU_TRY(
+            slc_gpu_xplat_ttm(&list->fibers, product->kind == SLC_GPU_PRODUCT_TTM_XPLAT_ELEMENT,
+                              product->precision, &product->matrix, &product->rows, list->stream),
+            err);
         return SLC_OK;
     }
     SLC_GPU_TRY(slc_gpu_ttm_multiply(&product->ttm,
@@ -331,8 +349,7 @@ static uint64_t bytes_of(const struct slc_gpu_fiber_list *list, const struct pro
     }
     return fibers->nnz * (sizeof(uint32_t) + slc_value_bytes(fibers->type)) +
            fibers->count * sizeof(uint32_t) +
-           (fibers->count * sizeof(double) +
-            list->length * slc_value_bytes(product->ttm.precision)) *
+           (fibers->count * sizeof(double) + list->length * slc_value_bytes(product->precision)) *
                product->matrix.cols;
 }
 
@@ -369,6 +386,7 @@ extern "C" enum slc_status slc_gpu_fiber_list_multiply(struct slc_gpu_fiber_list
     SLC_TRY(check(list, run, err));
     SLC_GPU_TRY(cudaSetDevice(list->ordinal), err);
     product.kind = run->product;
+    product.precision = run->matrix->type;
     status = multiply(list, &product, run, seconds, err);
     if (status == SLC_OK) {
         *bytes = bytes_of(list, &product);

@@ -98,6 +98,8 @@ enum slc_gpu_fiber_product {
     SLC_GPU_PRODUCT_CUSPARSE_2,
     SLC_GPU_PRODUCT_TTM_FIBERS, /* the two TTM kernels of products.h */
     SLC_GPU_PRODUCT_TTM_NONZEROS,
+    SLC_GPU_PRODUCT_TTM_XPLAT_ELEMENT, /* listings 1 and 2 of [XPLAT] (xplat.h) */
+    SLC_GPU_PRODUCT_TTM_XPLAT_FIBER,
     SLC_GPU_PRODUCTS
 };
 const char *

@@ -128,8 +128,7 @@ uint64_t slc_gpu_sptv_bytes(const struct slc_gpu_sptv *sptv, uint64_t length);
  *             once, without atomics. Sums have the same bits in every run.
  *   nonzeros  Every nonzero is added atomically to the row of its fiber.
  *
- * The kernels divide the work by fibers and by nonzeros, as [XPLAT] does, but they are not the
- * kernels of that paper. */
+ * Neither kernel is from a paper; xplat.h has those of [XPLAT]. */
 enum slc_gpu_ttm_form { SLC_GPU_TTM_FIBERS, SLC_GPU_TTM_NONZEROS, SLC_GPU_TTM_FORMS };
 
 const char *slc_gpu_ttm_form_name(enum slc_gpu_ttm_form form); /* "fibers" or "nonzeros" */
