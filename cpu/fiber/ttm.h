@@ -26,8 +26,7 @@
 enum slc_ttm_form {
     /* Sums a run in registers, and then adds the sum of the run to its row once. */
     SLC_TTM_FIBERS,
-    /* Adds the product of each nonzero to its row. [XPLAT] calls this form element-centric and
-     * compares it with other forms. */
+    /* Adds the product of each nonzero to its row. */
     SLC_TTM_ELEMENTS,
     SLC_TTM_FORMS
 };

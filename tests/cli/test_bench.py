@@ -12,7 +12,7 @@ import xml.etree.ElementTree as ElementTree
 
 sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
 from measured import MIB, measured, works_as_named  # noqa: E402
-from tap import FULL, QUICK, SOURCE, bundled, check, run, run_command, sluice  # noqa: E402
+from tap import FULL, QUICK, SOURCE, Skip, bundled, check, run, run_command, sluice  # noqa: E402
 
 
 def bench_names():
@@ -115,7 +115,11 @@ def combination(row):
 
 STRATEGIES = {"sluice": ("direct", "private", "locked", "ordered", "columns", "owned"),
               "genten-a": ("atomic",), "genten-b": ("atomic",), "genten-c": ("permuted",),
-              "atomic-fiber": ("atomic",), "atomic-nonzero": ("atomic",)}
+              "xplat-element": ("rows",), "xplat-row": ("rows",), "atomic-fiber": ("atomic",),
+              "atomic-nonzero": ("atomic",)}
+
+
+XPLAT = ("xplat-element", "xplat-row")
 
 
 def check_permuting(record, total):
@@ -152,6 +156,8 @@ def check_mttkrp(record, order, nnz):
         check(row["conflict"] in ("auto", "stream", row["strategy"]), f"{row}")
         check(row["conflict"] != "stream" or row["strategy"] != "owned", f"{row}")
         check(("form" in row) == (row["strategy"] == "owned"), f"{row}")
+        if row["kernel"].startswith("xplat") and nnz > 0:
+            check(1 <= row["nnz_per_run"] <= nnz, f"{row}")
         if "form" in row:
             check(row["form"] == (",".join(map(str, row["varying"])) or "plain"), f"{row}")
             check(row["nnz_per_run"] >= 1 and row["tried"] >= 0, f"{row}")
@@ -241,7 +247,8 @@ def check_layouts(path, *args):
     wanted = {(kernel, layout, fibers, mode) for kernel, layout, lists in
               (("sluice", "blco", (None,)), ("sluice", "sorted", (None,)), ("genten-a", "blco", (None,)),
                ("genten-b", "blco", (None,)), ("genten-c", "blco", (None,)),
-               ("atomic-fiber", "fiber", modes), ("atomic-nonzero", "fiber", modes))
+               ("atomic-fiber", "fiber", modes), ("atomic-nonzero", "fiber", modes),
+               *((name, "sorted", (None,)) for name in XPLAT if order >= 3))
               for fibers in lists for mode in modes}
     check(there == wanted, f"{there ^ wanted}")
     return max(row["error"] for row in record["rows"])
@@ -269,6 +276,10 @@ def mttkrp_layouts(folder):
     only = bench("mttkrp", path, "-r", 4, "-n", 1, "--mode", 2, "--layouts", "sorted", "--check")
     check([(row["strategy"], row["layout"], row["mode"]) for row in only["rows"]]
           == [("rows", "sorted", 2)], f"{only['rows']}")
+    only = bench("mttkrp", path, "-r", 4, "-n", 1, "--mode", 2, "--kernel", "xplat", "--check")
+    check([(row["kernel"], row["mode"]) for row in only["rows"]] == [(name, 2) for name in XPLAT], f"{only['rows']}")
+    out, messages = sluice("bench", "mttkrp", path, "-r", 2, "--kernel", "xplat-row", status=2)
+    check("no layout sorted by mode 1: build it" in messages, messages)
     out, _ = sluice("bench", "mttkrp", path, "-r", 4, "-n", 1, "--kernel", "atomic-fiber", "--check", *SMALL_SET)
     check("fibers of" in out and "error e-15" in out, out)
     out, messages = sluice("bench", "mttkrp", path, "-r", 2, "--layouts", "sorted", status=2)
@@ -288,6 +299,36 @@ def mttkrp_layouts(folder):
     out, messages = sluice("bench", "mttkrp", path, "-r", 2, "--kernel", "atomic-fiber", status=2)
     check("keeps no mode's fibers whole" in messages and f"sluice layout {path} --fiber all" in messages,
           messages)
+
+
+# Tensors for which the listings of XPLAT are compared with the oracle: those of the short form, and all others.
+REAL = (("splatt-small", "splatt-small4", "genten-aminoacid_data"),
+        ("parti-3d_dense", "gitlog-petsc-5d", "wordnet30-srs", "cmudict-wpp", "uber-part", "tkg-icews14", "kg-fb15k-237",
+         "splatt-med4", "flights-4d"))
+
+
+def xplat(folder):
+    """MTTKRP and TTM by the listings of XPLAT agree with the oracle on real tensors and several ranks."""
+    ranks = (1, 7, 16, 33)
+    options = ("-r", ",".join(map(str, ranks)), "-n", 1, "--warm-up", 0, "--check")
+    compared = 0
+    for name in REAL[0] + (REAL[1] if FULL else ()):
+        path = os.path.join(folder, name + ".slc")
+        try:
+            sluice("convert", bundled(name), path, "-q")
+        except Skip:
+            continue
+        compared += 1
+        sluice("layout", path, "--sorted", "all", "-q")
+        for operation, kernels, more in (("mttkrp", XPLAT, ("--kernel", "xplat")),
+                                         ("ttm", ("xplat-element", "xplat-fiber"), ("--temp-dir", folder))):
+            record = bench(operation, path, *options, *more)
+            order = len(record["tensor"]["dims"])
+            errors = {(row["kernel"], row["rank"], row["mode"]): row["error"] for row in record["rows"] if "error" in row}
+            check(set(errors) == {(kernel, rank, mode + 1) for kernel in kernels for rank in ranks for mode in range(order)},
+                  f"{name}: {errors}")
+            check(max(errors.values()) <= 1e-12, f"{name}: {errors}")
+    check(compared > 0, "no tensor is there")
 
 
 def mttkrp_sweep(folder):
@@ -323,6 +364,7 @@ def mttkrp_refuses(folder):
     for status, part, args in (
             (2, "the tensor has 2 modes", [path, "-r", 2, "--mode", 3]),
             (2, "direct needs one thread", [path, "-r", 2, "-t", 2, "--conflict", "direct"]),
+            (2, "needs a tensor of 3 modes or more", [path, "-r", 2, "--kernel", "xplat"]),
             (2, "'' is not a whole number (in '2,')", [path, "-r", "2,"]),
             (2, "0 is not between 1 and 4096", [path, "-r", "0"]),
             (2, "'x' is not a whole number (in '1,x')", [path, "-r", "2", "-t", "1,x"]),
@@ -383,8 +425,8 @@ def ttv(folder):
 
 
 def ttm(folder):
-    """Measures both kernels and the loop in every mode, from a layout of the store or a temporary
-    one."""
+    """Measures both kernels and the baselines in every mode, from a layout of the store or a
+    temporary one; the results that are kept agree with the oracle."""
     temp = os.path.join(folder, "temp")
     os.mkdir(temp)
     for path, order, nnz in shapes(folder):
@@ -392,21 +434,23 @@ def ttm(folder):
             out, messages = sluice("bench", "ttm", path, "-r", 3, status=2)
             check(out == "" and "has no nonzeros" in messages, messages)
             continue
-        record = bench("ttm", path, "-r", "1,5", "-n", 2, "-t", 2, "--temp-dir", temp)
+        record = bench("ttm", path, "-r", "1,5", "-n", 2, "-t", 2, "--check", "--temp-dir", temp)
         check(os.listdir(temp) == [], f"left: {os.listdir(temp)}")
         rows = {(row["mode"], row["rank"], row["kernel"]): row for row in record["rows"]}
         check(list(rows) == [(n, r, k) for n in range(1, order + 1) for r in (1, 5)
-                             for k in ("fiber", "nonzero", "loop")], f"{list(rows)}")
+                             for k in ("fiber", "nonzero", "loop", "xplat-element", "xplat-fiber")],
+              f"{list(rows)}")
         for (mode, rank, _), row in rows.items():
             check(close(row["ratio"], row["median_ms"] / rows[mode, rank, "loop"]["median_ms"]),
                   f"{row}")
             check(close(row["gflop_per_s"], 2e-6 * nnz * rank / row["median_ms"]), f"{row}")
             check(close(row["nnz_per_fiber"], nnz / row["fibers"]), f"{row}")
+            check(("error" in row) == row["kernel"].startswith("xplat") and row.get("error", 0) <= 1e-13, f"{row}")
         check(order > 1 or rows[1, 5, "fiber"]["fibers"] == 1, f"{rows}")
     path = os.path.join(folder, "3.slc")
     out, messages = sluice("bench", "ttm", path, "-r", 3, "-n", 1, "--mode", 2, "--precision", "f32",
                            "--json")
-    check([row["kernel"] for row in json.loads(out)["rows"]] == ["fiber", "nonzero"], out)
+    check([row["kernel"] for row in json.loads(out)["rows"]] == ["fiber", "nonzero", "xplat-element", "xplat-fiber"], out)
     check("no loop" in messages, messages)
     for status, part, args in ((2, "the tensor has 3 modes", [path, "-r", 3, "--mode", 4]),
                                (4, "MiB of memory or more", [path, "-r", 3, "--memory", "1MiB"]),
@@ -948,6 +992,7 @@ tests = [
     ("bench mttkrp: sweeps", mttkrp_sweep),
     ("bench mttkrp: baselines", mttkrp_baselines),
     ("bench mttkrp: layouts", mttkrp_layouts),
+    ("bench mttkrp and ttm: listings of XPLAT", xplat),
     ("bench mttkrp: refusals", mttkrp_refuses),
     ("bench ttv: shapes and switches", ttv),
     ("bench ttv: refusals", ttv_refuses),

@@ -51,8 +51,9 @@ static const char *const conflict_choices[] = {"auto",    "stream",  "direct", "
                                                "ordered", "columns", "owned",  "all",     NULL};
 
 static const char *const kernel_choices[] = {
-    "sluice",       "genten-a",       "genten-b", "genten-c", "genten",
-    "atomic-fiber", "atomic-nonzero", "atomic",   "all",      NULL};
+    "sluice",        "genten-a",  "genten-b", "genten-c",     "genten",
+    "xplat-element", "xplat-row", "xplat",    "atomic-fiber", "atomic-nonzero",
+    "atomic",        "all",       NULL};
 static const char *const layout_choices[] = {"blco", "sorted", "all", NULL};
 
 static const struct option options[] = {
@@ -78,8 +79,12 @@ static const struct option options[] = {
      .help = "sluice (its own kernels); baselines over a list of coordinates, after Phipps and "
              "Kolda, SISC 2019: genten-a (atomic additions per nonzero), genten-b (tiles, sums in "
              "registers), genten-c (a permutation per mode), genten (all three); baselines over "
-             "each layout with whole fibers (sluice layout --fiber): atomic-fiber (common work "
-             "once per fiber), atomic-nonzero (all work per nonzero), atomic (both); or all"},
+             "slices of fibers, built from the layouts sorted by each mode (sluice layout --sorted "
+             "all), after \"Exploring the Limits of Cross-Platform Sparse Tensor Processing\": "
+             "xplat-element (each element of the output alone), xplat-row (each row alone), xplat "
+             "(both); baselines over each layout with whole fibers (sluice layout --fiber): "
+             "atomic-fiber (common work once per fiber), atomic-nonzero (all work per nonzero), "
+             "atomic (both); or all"},
     {"layouts", OPTION_CHOICE, offsetof(struct arguments, layouts), .value = "WHICH",
      .fallback = "blco", .choices = layout_choices,
      .help = "layouts that the kernels of sluice read: blco, with the strategy of --conflict; "
@@ -223,7 +228,9 @@ static enum slc_status set_row(struct mttkrp_bench *bench,
     slc_json_set_text(row, "strategy",
                       bench_mttkrp_own(variant) ? slc_conflict_name(cell->choice.chosen)
                                                 : bench_mttkrp_conflict_name(variant));
-    if (cell->choice.chosen == SLC_CONFLICT_REPLICA) {
+    if (variant->slices) {
+        bench_set_real(row, "nnz_per_run", group->nnz_per_fiber[mode]);
+    } else if (cell->choice.chosen == SLC_CONFLICT_REPLICA) {
         set_form(row, &group->copies[mode]);
     }
     bench_times_to_json(row, &times);

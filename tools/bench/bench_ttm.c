@@ -1,6 +1,7 @@
 /* sluice bench ttm: measures tensor times matrix in memory, for each rank and mode. Two kernels
  * over encoded blocks (fiber, nonzero) are compared with a plain loop over coordinates in the same
- * order (loop). Runs of the kernels alternate.
+ * order (loop), and with the kernels of [XPLAT] over fibers (xplat-element, xplat-fiber). Runs of
+ * the kernels alternate.
  *
  * Figures per mode, rank and kernel:
  *   nnz_per_s, gflop_per_s   rates at the median time; 2 R operations per nonzero
@@ -14,6 +15,7 @@
 #include "tools/bench/measure/resident.h"
 #include "tools/bench/measure/run.h"
 #include "tools/bench/product/ttm_mode.h"
+#include "tools/bench/product/ttm_xplat.h"
 #include "tools/progress/console.h"
 #include "tools/session/common_options.h"
 #include "tools/session/session.h"
@@ -143,6 +145,11 @@ static enum slc_status ttm_loop_create(struct ttm_loop *loop,
     return SLC_OK;
 }
 
+static uint64_t ttm_loop_bytes(const struct ttm_loop *loop)
+{
+    return loop->list.bytes + loop->base.bytes + loop->rows.bytes;
+}
+
 static void ttm_loop_destroy(struct ttm_loop *loop)
 {
     slc_buffer_destroy(&loop->list);
@@ -187,6 +194,7 @@ struct arguments {
     uint64_t mode;
     const char *precision;
     const char *temp_dir;
+    bool check;
     uint64_t memory;
     struct bench_options bench;
 };
@@ -202,6 +210,8 @@ static const struct option options[] = {
     {"temp-dir", OPTION_STRING, offsetof(struct arguments, temp_dir), .value = "DIR",
      .help = "folder for the stores sorted for a mode, which are removed at the end; $TMPDIR or "
              "/tmp if not given"},
+    {"check", OPTION_FLAG, offsetof(struct arguments, check),
+     .help = "compare the rows of xplat-element and xplat-fiber with simple loops"},
     OPTION_ROW_MEMORY(arguments, memory),
     BENCH_OPTION_ROWS(arguments, "5"),
     {.name = NULL}};
@@ -216,24 +226,50 @@ static const struct bench_column columns[] = {{"mode", "mode", 0, 0},
                                               {"nnz_per_s", "Mnnz/s", 1e-6, 1},
                                               {"gflop_per_s", "GFLOP/s", 1, 2},
                                               {"rows_gb_per_s", "rows GB/s", 1, 2},
+                                              {"error", "error e-15", 1e15, 2},
                                               {NULL, NULL, 0, 0}};
 
 static const struct bench_table tables[] = {{"rows", columns, false}, {NULL, NULL, false}};
 
-enum kernel { KERNEL_FIBER = SLC_TTM_FIBERS, KERNEL_NONZERO = SLC_TTM_ELEMENTS, KERNEL_LOOP };
-enum { KERNELS = KERNEL_LOOP + 1 };
+enum kernel {
+    KERNEL_FIBER = SLC_TTM_FIBERS,
+    KERNEL_NONZERO = SLC_TTM_ELEMENTS,
+    KERNEL_LOOP,
+    KERNEL_XPLAT_ELEMENT,
+    KERNEL_XPLAT_FIBER,
+    KERNELS
+};
 
-static const char *const kernel_names[KERNELS] = {"fiber", "nonzero", "loop"};
+static const char *const kernel_names[KERNELS] = {"fiber", "nonzero", "loop", "xplat-element",
+                                                  "xplat-fiber"};
 
 struct ttm_bench {
     const struct arguments *args;
     struct slc_session session;
     struct ttm_mode mode;
     struct ttm_loop loop;
-    bool looped;
+    struct ttm_xplat xplat;
+    bool skipped[KERNELS]; /* true if memory or precision do not suffice for a kernel */
     struct bench_samples samples[KERNELS];
+    double errors[KERNELS]; /* with `check`, of the kernels that keep their rows */
     json_t *rows;
 };
+
+/* Computes one product. */
+static enum slc_status
+run_kernel(struct ttm_bench *bench, enum kernel kernel, struct slc_error *err)
+{
+    switch (kernel) {
+    case KERNEL_LOOP:
+        return slc_team_run(bench->loop.threads, multiply, &bench->loop, err);
+    case KERNEL_XPLAT_ELEMENT:
+        return ttm_xplat_run(&bench->xplat, SLC_XPLAT_TTM_ELEMENT, err);
+    case KERNEL_XPLAT_FIBER:
+        return ttm_xplat_run(&bench->xplat, SLC_XPLAT_TTM_FIBER, err);
+    default:
+        return ttm_mode_run(&bench->mode, (enum slc_ttm_form)kernel, err);
+    }
+}
 
 /* Measures the kernels at one rank, in alternation. */
 static enum slc_status measure_rank(struct ttm_bench *bench, struct slc_error *err)
@@ -242,17 +278,18 @@ static enum slc_status measure_rank(struct ttm_bench *bench, struct slc_error *e
 
     memset(bench->samples, 0, sizeof bench->samples);
     for (uint64_t i = 0; i < common->warm_up + common->repeats; i++) {
-        for (unsigned k = KERNEL_FIBER; k < KERNELS; k++) {
+        for (enum kernel k = KERNEL_FIBER; k < KERNELS; k++) {
             const uint64_t start_ns = slc_clock_ns();
 
-            if (k == KERNEL_LOOP && !bench->looped) {
+            if (bench->skipped[k]) {
                 continue;
             }
-            SLC_TRY(k == KERNEL_LOOP
-                        ? slc_team_run(bench->loop.threads, multiply, &bench->loop, err)
-                        : ttm_mode_run(&bench->mode, (enum slc_ttm_form)k, err));
+            SLC_TRY(run_kernel(bench, k, err));
             if (i >= common->warm_up) {
                 bench_samples_add(&bench->samples[k], slc_seconds_since(start_ns));
+            }
+            if (bench->args->check && k >= KERNEL_XPLAT_ELEMENT) {
+                bench->errors[k] = ttm_xplat_error(&bench->xplat);
             }
         }
     }
@@ -267,7 +304,7 @@ static void add_rows(struct ttm_bench *bench)
     const uint32_t cols = bench->mode.matrix.cols;
     const double loop = bench_samples_summary(&bench->samples[KERNEL_LOOP]).median;
 
-    for (unsigned k = KERNEL_FIBER; k < KERNELS; k++) {
+    for (enum kernel k = KERNEL_FIBER; k < KERNELS; k++) {
         const struct bench_times times = bench_samples_summary(&bench->samples[k]);
 
         if (times.samples == 0) {
@@ -291,19 +328,32 @@ static void add_rows(struct ttm_bench *bench)
         bench_set_real(row, "rows_gb_per_s",
                        1e-9 * fibers * cols * slc_value_bytes(bench->mode.matrix.type) /
                            times.median);
+        if (bench->args->check && k >= KERNEL_XPLAT_ELEMENT) {
+            bench_set_real(row, "error", bench->errors[k]);
+        }
     }
 }
 
-/* Builds the baseline if its list and rows fit in the budget. */
-static enum slc_status make_loop(struct ttm_bench *bench, struct slc_error *err)
+/* Builds the baselines whose lists and rows fit in the budget. */
+static enum slc_status make_baselines(struct ttm_bench *bench, struct slc_error *err)
 {
     const struct slc_plan *plan = &bench->mode.plan;
     const uint64_t held = slc_memory_resident();
-    const uint64_t memory_bytes = plan->budget_bytes > held ? plan->budget_bytes - held : 0;
+    uint64_t memory_bytes = plan->budget_bytes > held ? plan->budget_bytes - held : 0;
+    bool fits;
 
-    SLC_TRY(ttm_loop_create(&bench->loop, &bench->mode, memory_bytes, &bench->looped, err));
-    if (!bench->looped) {
+    SLC_TRY(ttm_loop_create(&bench->loop, &bench->mode, memory_bytes, &fits, err));
+    bench->skipped[KERNEL_LOOP] = !fits;
+    if (!fits) {
         console_note("mode %u, %u columns: no loop, because it needs --precision f64, and "
+                     "memory for all nonzeros and the result",
+                     bench->mode.options.mode + 1, bench->mode.matrix.cols);
+    }
+    memory_bytes -= slc_min_u64(memory_bytes, ttm_loop_bytes(&bench->loop));
+    SLC_TRY(ttm_xplat_create(&bench->xplat, &bench->mode, memory_bytes, &fits, err));
+    bench->skipped[KERNEL_XPLAT_ELEMENT] = bench->skipped[KERNEL_XPLAT_FIBER] = !fits;
+    if (!fits) {
+        console_note("mode %u, %u columns: no xplat-element and xplat-fiber, because they need "
                      "memory for all nonzeros and the result",
                      bench->mode.options.mode + 1, bench->mode.matrix.cols);
     }
@@ -323,12 +373,13 @@ static enum slc_status measure_mode(struct ttm_bench *bench, unsigned n, struct 
 
     for (unsigned r = 0; r < args->ranks.count && status == SLC_OK; r++) {
         status = ttm_mode_start(&bench->mode, (uint32_t)args->ranks.number[r], err);
-        SLC_THEN(status, make_loop(bench, err));
+        SLC_THEN(status, make_baselines(bench, err));
         SLC_THEN(status, measure_rank(bench, err));
         if (status == SLC_OK) {
             add_rows(bench);
         }
         ttm_loop_destroy(&bench->loop);
+        ttm_xplat_destroy(&bench->xplat);
         ttm_mode_stop(&bench->mode);
     }
     ttm_mode_close(&bench->mode);

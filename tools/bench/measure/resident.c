@@ -88,6 +88,58 @@ enum slc_status bench_list_pass(const struct slc_session *session,
     return slc_stream_pass(session->stream, &pass, err);
 }
 
+/* A list, and the number of the first nonzero of each tile. */
+struct layout_list {
+    struct slc_coo *coo;
+    uint64_t *begin; /* first the number of nonzeros of the tile before */
+};
+
+static enum slc_status
+count_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+{
+    const struct layout_list *list = context;
+
+    (void)worker;
+    (void)err;
+    list->begin[tile->ordinal + 1] = tile->nnz;
+    return SLC_OK;
+}
+
+static enum slc_status
+place_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+{
+    const struct layout_list *list = context;
+
+    (void)worker;
+    return slc_coo_add_tile_at(list->coo, tile, list->begin[tile->ordinal], err);
+}
+
+enum slc_status bench_list_layout(struct slc_stream *stream,
+                                  unsigned layout,
+                                  const struct slc_reader *reader,
+                                  enum slc_value_type type,
+                                  struct slc_coo *coo,
+                                  struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(reader);
+    struct layout_list list = {coo, slc_calloc(info->tile_count + 1, sizeof *list.begin)};
+    struct slc_pass pass = {.tiles = {.consumer = {.tile = count_tile, .context = &list}},
+                            .layout = layout};
+    struct slc_tensor_shape shape;
+
+    SLC_TRY(slc_check_memory(list.begin != NULL, err, "for %" PRIu64 " tiles", info->tile_count));
+    slc_replica_shape(info, &shape);
+    enum slc_status status = slc_coo_create(coo, &shape, type, err);
+    SLC_THEN(status, slc_stream_pass(stream, &pass, err));
+    for (uint64_t t = 0; t < info->tile_count; t++) {
+        list.begin[t + 1] += list.begin[t];
+    }
+    pass.tiles.consumer.tile = place_tile;
+    SLC_THEN(status, slc_stream_pass(stream, &pass, err));
+    slc_free(list.begin);
+    return status;
+}
+
 /* ---- stores in memory */
 
 /* One or two requests that are planned within one budget. */

@@ -38,6 +38,15 @@ enum slc_status bench_list_pass(const struct slc_session *session,
                                 struct slc_coo *coo,
                                 struct slc_error *err) SLC_NODISCARD;
 
+/* Fills *coo like bench_list_pass, from layout number `layout` of a stream, whose tiles may be
+ * short and whose reader is `reader`. The nonzeros have the order of the layout. */
+enum slc_status bench_list_layout(struct slc_stream *stream,
+                                  unsigned layout,
+                                  const struct slc_reader *reader,
+                                  enum slc_value_type type,
+                                  struct slc_coo *coo,
+                                  struct slc_error *err) SLC_NODISCARD;
+
 /* Plans `request` so that every block stays in memory. Also plans `extra` unless it is NULL. The
  * two plans together fit the budget request->memory_bytes. Errors: SLC_ERR_BUDGET, whose message
  * states the smallest sufficient budget; SLC_ERR_USAGE. */

@@ -104,6 +104,23 @@ static enum slc_status measure_listed(const struct mttkrp_held *run,
     return SLC_OK;
 }
 
+/* Runs one MTTKRP with a baseline over slices of fibers, which decodes nothing. */
+static enum slc_status measure_slices(const struct mttkrp_held *run,
+                                      const struct bench_mttkrp_variant *variant,
+                                      struct slc_mttkrp_job *job,
+                                      bool counts,
+                                      struct bench_mttkrp_cell *cell,
+                                      struct slc_error *err)
+{
+    const uint64_t start_ns = slc_clock_ns();
+
+    SLC_TRY(slc_xplat_mttkrp(&run->slices[job->mode], variant->listing, job, err));
+    if (counts) {
+        add_sample(slc_seconds_since(start_ns), 0, cell);
+    }
+    return SLC_OK;
+}
+
 static enum slc_status
 add_fiber_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {
@@ -191,6 +208,8 @@ static enum slc_status measure_once(const struct mttkrp_held *run,
     job.workers = run->session->plan.threads;
     if (variant->listed) {
         status = measure_listed(run, variant, &job, counts, cell, err);
+    } else if (variant->slices) {
+        status = measure_slices(run, variant, &job, counts, cell, err);
     } else if (variant->fibers) {
         status = measure_fibers(run, variant, &job, counts, cell, err);
     } else {

@@ -9,6 +9,7 @@
 #include "tools/bench/measure/timing.h"
 #include "tools/bench/rivals/cpu/coo.h"
 #include "tools/bench/rivals/cpu/fiber_forms.h"
+#include "tools/bench/rivals/cpu/xplat.h"
 #include "tools/session/session.h"
 
 #include <stdbool.h>
@@ -25,6 +26,10 @@ struct bench_mttkrp_variant {
     bool fibers;
     enum slc_fiber_form form;
     unsigned fiber_mode;
+    /* true for a baseline over slices of fibers (tools/bench/rivals/cpu/xplat.h), which are built
+     * from the layout sorted by the output mode */
+    bool slices;
+    enum slc_xplat_kernel listing;
     /* true if the kernels of sluice read the layout sorted by the output mode, in which each output
      * row has one owner */
     bool sorted;
@@ -51,9 +56,9 @@ struct bench_mttkrp_cell {
  * between strategies, sorted layouts, and each baseline. A baseline over fibers is one variant per
  * mode. */
 enum {
-    BENCH_MTTKRP_VARIANTS_MAX =
-        (SLC_CONFLICT_REPLICA + 2 + SLC_COO_KERNELS + SLC_FIBER_FORMS * SLC_MAX_ORDER) *
-        BENCH_BANDWIDTH_SETS
+    BENCH_MTTKRP_VARIANTS_MAX = (SLC_CONFLICT_REPLICA + 2 + SLC_COO_KERNELS + SLC_XPLAT_KERNELS +
+                                 SLC_FIBER_FORMS * SLC_MAX_ORDER) *
+                                BENCH_BANDWIDTH_SETS
 };
 
 struct bench_mttkrp_group {
@@ -70,6 +75,7 @@ struct bench_mttkrp_group {
     struct slc_replica_form copies[SLC_MAX_ORDER]; /* how each replica is sorted */
     /* time to sort the list of coordinates for all modes; 0 without permutations */
     double permute_seconds;
+    double nnz_per_fiber[SLC_MAX_ORDER]; /* of the slices of each mode, if a variant needs them */
     /* bytes of the budget that the plan and all data loaded so far use */
     uint64_t held_bytes;
 };
@@ -80,8 +86,9 @@ struct bench_mttkrp_selection {
 };
 
 /* Sets the variants of a group. Needs: the threads of the group are set. Errors: SLC_ERR_USAGE for
- * a strategy that does not support this number of threads, and for baselines over fibers if no
- * layout of the store keeps fibers whole; the message states how to add such a layout. */
+ * a strategy that does not support this number of threads, for baselines over fibers if no layout
+ * of the store keeps fibers whole, and for baselines over slices if a mode has no sorted layout or
+ * the tensor fewer than 3 modes. The message states how to add such a layout. */
 enum slc_status bench_mttkrp_variants(const struct bench_mttkrp_selection *selection,
                                       const struct slc_store *store,
                                       struct bench_mttkrp_group *group,
@@ -90,7 +97,7 @@ enum slc_status bench_mttkrp_variants(const struct bench_mttkrp_selection *selec
 /* Returns true if the kernels of sluice compute the variant. */
 static inline bool bench_mttkrp_own(const struct bench_mttkrp_variant *variant)
 {
-    return !variant->listed && !variant->fibers;
+    return !variant->listed && !variant->fibers && !variant->slices;
 }
 
 /* Returns the name of the kernel of a variant, as --kernel accepts it. */

@@ -156,6 +156,36 @@ static enum slc_status load_list(struct mttkrp_held *held, bool permuted, struct
     return permuted ? permute(held, err) : SLC_OK;
 }
 
+/* ---- slices */
+
+/* Builds the slices of a mode from its sorted layout. */
+static enum slc_status load_slices(struct mttkrp_held *held, unsigned mode, struct slc_error *err)
+{
+    const enum slc_value_type type = held->group->precision;
+    const unsigned layout = held->sorted.plan.mode_layout[mode];
+    const struct slc_reader *reader = held->sorted.layouts.reader[layout];
+    struct slc_csf_list from = {.type = type};
+    struct slc_coo list = {.type = type};
+    char what[100];
+
+    from.order = slc_reader_info(reader)->order;
+    from.dims = slc_reader_info(reader)->dims;
+    from.nnz = slc_reader_info(reader)->nnz;
+    (void)snprintf(what, sizeof what, "the slices of mode %u for the baselines of --kernel",
+                   mode + 1);
+    SLC_TRY(hold(held, slc_csf_bytes(&from, true), what, err));
+    enum slc_status status =
+        bench_list_layout(held->sorted.stream, layout, reader, type, &list, err);
+    from.coords = list.coords.data;
+    from.values = list.values.data;
+    SLC_THEN(status, slc_csf_create_slices(&held->slices[mode], &from, mode, err));
+    slc_coo_destroy(&list);
+    if (held->slices[mode].fibers > 0) {
+        held->group->nnz_per_fiber[mode] = (double)from.nnz / (double)held->slices[mode].fibers;
+    }
+    return status;
+}
+
 /* ---- reference results */
 
 /* Counts the elements of the reference results: a product and a magnitude per element of the
@@ -244,14 +274,15 @@ mttkrp_held_error(const struct mttkrp_held *held, unsigned mode, const struct sl
 enum slc_status mttkrp_held_open(struct mttkrp_held *held, struct slc_error *err)
 {
     const struct bench_mttkrp_group *group = held->group;
-    bool listed = false, permuted = false;
+    bool listed = false, permuted = false, slices = false;
 
     for (unsigned v = 0; v < group->variant_count; v++) {
         const struct bench_mttkrp_variant *variant = &group->variants[v];
 
         listed = listed || variant->listed;
         permuted = permuted || (variant->listed && variant->kernel == SLC_COO_PERMUTED);
-        if (variant->sorted && held->sorted.stream == NULL) {
+        slices = slices || variant->slices;
+        if ((variant->sorted || variant->slices) && held->sorted.stream == NULL) {
             SLC_TRY(open_sorted(held, err));
         }
         if (variant->fibers && held->fibers[variant->fiber_mode].stream == NULL) {
@@ -260,6 +291,9 @@ enum slc_status mttkrp_held_open(struct mttkrp_held *held, struct slc_error *err
     }
     if (listed) {
         SLC_TRY(load_list(held, permuted, err));
+    }
+    for (unsigned n = group->mode_begin; slices && n < group->mode_end; n++) {
+        SLC_TRY(load_slices(held, n, err));
     }
     return group->check ? compute_reference(held, err) : SLC_OK;
 }
@@ -272,6 +306,7 @@ void mttkrp_held_close(struct mttkrp_held *held)
     slc_stream_close(held->sorted.stream);
     slc_layouts_close(&held->sorted.layouts);
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        slc_csf_destroy(&held->slices[n]);
         slc_stream_close(held->fibers[n].stream);
         if (held->fibers[n].layouts.count > 0) {
             slc_store_close_layout(&held->session->store, held->fibers[n].layouts.reader[0]);

@@ -1,8 +1,8 @@
 /* Loads the data that the MTTKRPs of a group need in addition to layout `blco`, which the session
  * streams. These data are: other layouts, encoded in memory, each with its own plan and stream, so
  * that variants can alternate; a list of coordinates for the baselines of
- * tools/bench/rivals/cpu/coo.h; reference results from the simple loops of
- * cpu/reference/reference.h. */
+ * tools/bench/rivals/cpu/coo.h; slices of fibers for those of xplat.h; reference results from the
+ * simple loops of cpu/reference/reference.h. */
 #ifndef SLC_TOOLS_BENCH_MTTKRP_HELD_H
 #define SLC_TOOLS_BENCH_MTTKRP_HELD_H
 
@@ -23,7 +23,8 @@ struct mttkrp_held {
     struct bench_factors factors;
     struct mttkrp_side sorted;
     struct mttkrp_side fibers[SLC_MAX_ORDER]; /* indexed by the mode of the fibers */
-    struct slc_coo list; /* empty unless a variant needs a list of coordinates */
+    struct slc_coo list;                  /* empty unless a variant needs a list of coordinates */
+    struct slc_csf slices[SLC_MAX_ORDER]; /* of each mode of the group, if a variant needs them */
     /* with group->check: the nonzeros of the store; the reference results are in `memory` */
     struct ttv_tensor tensor;
     struct slc_buffer memory;

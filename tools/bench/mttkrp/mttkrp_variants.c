@@ -11,6 +11,9 @@ const char *bench_mttkrp_kernel_name(const struct bench_mttkrp_variant *variant)
     if (variant->fibers) {
         return slc_fiber_form_name(variant->form);
     }
+    if (variant->slices) {
+        return slc_xplat_kernel_name(variant->listing);
+    }
     return variant->listed ? slc_coo_kernel_name(variant->kernel) : "sluice";
 }
 
@@ -18,6 +21,9 @@ const char *bench_mttkrp_conflict_name(const struct bench_mttkrp_variant *varian
 {
     if (variant->fibers) {
         return "atomic";
+    }
+    if (variant->slices) {
+        return slc_conflict_name(SLC_CONFLICT_ROWS);
     }
     if (variant->listed) {
         return variant->kernel == SLC_COO_PERMUTED ? "permuted" : "atomic";
@@ -34,7 +40,8 @@ const char *bench_mttkrp_layout_name(const struct bench_mttkrp_variant *variant,
     if (variant->fibers) {
         return slc_layout_name(mttkrp_fiber_layout(store, variant->fiber_mode));
     }
-    return slc_layout_name(variant->sorted ? SLC_LAYOUT_SORTED : SLC_LAYOUT_BLCO);
+    return slc_layout_name(variant->sorted || variant->slices ? SLC_LAYOUT_SORTED
+                                                              : SLC_LAYOUT_BLCO);
 }
 
 static void add_variant(struct bench_mttkrp_group *group, struct bench_mttkrp_variant variant)
@@ -97,6 +104,49 @@ static enum slc_status add_fibers(const struct bench_mttkrp_selection *selection
     return SLC_OK;
 }
 
+/* Returns true if slices of every measured mode can be built: the tensor has at least 3 modes, and
+ * each of these modes has a sorted layout. */
+static bool has_slices(const struct slc_store *store, const struct bench_mttkrp_group *group)
+{
+    bool has = store->manifest.order >= 3;
+
+    for (unsigned n = group->mode_begin; has && n < group->mode_end; n++) {
+        has = slc_manifest_find(&store->manifest, SLC_LAYOUT_SORTED, n) != NULL;
+    }
+    return has;
+}
+
+/* Adds the baselines over slices that --kernel selects. With `all`, omits them if they are not
+ * possible; otherwise opening the sorted layouts fails if one is missing. */
+static enum slc_status add_slices(const struct bench_mttkrp_selection *selection,
+                                  const struct slc_store *store,
+                                  const char *instruction_set,
+                                  struct bench_mttkrp_group *group,
+                                  struct slc_error *err)
+{
+    const bool all = strcmp(selection->kernel, "all") == 0;
+
+    if (all && !has_slices(store, group)) {
+        return SLC_OK;
+    }
+    for (enum slc_xplat_kernel listing = SLC_XPLAT_MTTKRP_ELEMENT; listing < SLC_XPLAT_KERNELS;
+         listing++) {
+        if (!selects(selection->kernel, "xplat") &&
+            strcmp(selection->kernel, slc_xplat_kernel_name(listing)) != 0) {
+            continue;
+        }
+        if (store->manifest.order < 3) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "--kernel %s needs a tensor of 3 modes or more, but %s has %u",
+                            selection->kernel, store->path, store->manifest.order);
+        }
+        add_variant(group, (struct bench_mttkrp_variant){.instruction_set = instruction_set,
+                                                         .slices = true,
+                                                         .listing = listing});
+    }
+    return SLC_OK;
+}
+
 /* Adds the strategies that --conflict selects, with layout `blco`, for one instruction set. */
 static enum slc_status add_strategies(const struct bench_mttkrp_selection *selection,
                                       const char *instruction_set,
@@ -153,6 +203,7 @@ static enum slc_status add_variants(const struct bench_mttkrp_selection *selecti
                                                          .sorted = true});
     }
     add_listed(selection, instruction_set, group);
+    SLC_TRY(add_slices(selection, store, instruction_set, group, err));
     return add_fibers(selection, store, instruction_set, group, err);
 }
 
