@@ -273,7 +273,7 @@ static void add_runs(const struct slc_ttm_job *job,
     slc_panels_add_fibers(output->kernels, job->matrix->type, &span);
 }
 
-static void add_elements(const struct slc_ttm_job *job,
+static void add_nonzeros(const struct slc_ttm_job *job,
                          const struct slc_fiber_view *fibers,
                          const unsigned char *matrix_rows,
                          double *rows,
@@ -322,7 +322,7 @@ enum slc_status slc_ttm_next(const struct slc_ttm_job *job,
     if (job->form == SLC_TTM_FIBERS) {
         add_runs(job, &fibers, matrix_rows, rows, output);
     } else {
-        add_elements(job, &fibers, matrix_rows, rows, output);
+        add_nonzeros(job, &fibers, matrix_rows, rows, output);
     }
     return SLC_OK;
 }

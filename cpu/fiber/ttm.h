@@ -27,7 +27,7 @@ enum slc_ttm_form {
     /* Sums a run in registers, and then adds the sum of the run to its row once. */
     SLC_TTM_FIBERS,
     /* Adds the product of each nonzero to its row. */
-    SLC_TTM_ELEMENTS,
+    SLC_TTM_NONZEROS,
     SLC_TTM_FORMS
 };
 const char *slc_ttm_form_name(enum slc_ttm_form form); /* "fibers", "nonzeros" */
@@ -62,7 +62,7 @@ struct slc_ttm_output {
     uint32_t *begin;
     /* one per nonzero of a chunk: not 0 if its fiber differs from the previous nonzero's fiber */
     uint32_t *differs;
-    uint32_t *row_of; /* output row of each run, or of each nonzero with SLC_TTM_ELEMENTS */
+    uint32_t *row_of; /* output row of each run, or of each nonzero with SLC_TTM_NONZEROS */
     uint32_t *run_offset[SLC_MAX_ORDER]; /* offsets of the runs, for every mode except the job's */
 };
 

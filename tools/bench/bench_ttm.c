@@ -233,7 +233,7 @@ static const struct bench_table tables[] = {{"rows", columns, false}, {NULL, NUL
 
 enum kernel {
     KERNEL_FIBER = SLC_TTM_FIBERS,
-    KERNEL_NONZERO = SLC_TTM_ELEMENTS,
+    KERNEL_NONZERO = SLC_TTM_NONZEROS,
     KERNEL_LOOP,
     KERNEL_XPLAT_ELEMENT,
     KERNEL_XPLAT_FIBER,

@@ -342,7 +342,7 @@ static enum slc_status set_request(struct ttm_product *product, struct slc_error
                         session->io, session->pin);
     }
     product->run.store = &product->store;
-    ttm->job.form = product->args->kernel == kernel_choices[2] ? SLC_TTM_ELEMENTS : SLC_TTM_FIBERS;
+    ttm->job.form = product->args->kernel == kernel_choices[2] ? SLC_TTM_NONZEROS : SLC_TTM_FIBERS;
     ttm->folder = product->folder;
     ttm->stop = signals_stop();
     ttm->progress = show_progress;

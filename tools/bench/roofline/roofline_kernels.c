@@ -368,7 +368,7 @@ static enum slc_status measure_ttm_nonzero(const struct roofline_job *job,
                                            struct roofline_point *points,
                                            struct slc_error *err)
 {
-    return measure_form(job, SLC_TTM_ELEMENTS, points, err);
+    return measure_form(job, SLC_TTM_NONZEROS, points, err);
 }
 
 /* Measures SpTV from fibers in memory (tools/bench/rivals/cpu/sptv.h), only at rank 1 and in f64.

@@ -24,7 +24,7 @@ static void create(struct ttm_problem *problem, uint64_t *hash)
 
     ttm_problem_create(problem, 3, dims, 1, 20000, 700, 20, SLC_F64, true);
     SLC_ASSERT_OK(ttm_run_open(&run, problem, &shape, &err), &err);
-    run.options.job.form = SLC_TTM_ELEMENTS;
+    run.options.job.form = SLC_TTM_NONZEROS;
     SLC_ASSERT_OK(ttm_run_multiply(&run, &report, &err), &err);
     ttm_run_close(&run);
     CU_ASSERT_FATAL(ttm_result_read(problem->folder, &result));

@@ -289,7 +289,7 @@ corner_row(const struct slc_fiber_mttkrp *run, const struct slc_tile_view *tile,
 }
 
 /* Adds the nonzeros of a chunk one by one. */
-static void add_elements(const struct slc_fiber_mttkrp *run,
+static void add_nonzeros(const struct slc_fiber_mttkrp *run,
                          const struct slc_tile_view *tile,
                          const struct slc_chunk_view *chunk)
 {
@@ -398,7 +398,7 @@ enum slc_status slc_fiber_mttkrp_tile(const struct slc_fiber_mttkrp *run,
         if (nnz > 0 && in_runs) {
             add_runs(run, tile, &fibers);
         } else if (nnz > 0) {
-            add_elements(run, tile, &chunk);
+            add_nonzeros(run, tile, &chunk);
         }
     }
     return SLC_OK;

@@ -173,7 +173,7 @@ __global__ static void __launch_bounds__(THREADS, BLOCKS)
 
 template <typename Element>
 __global__ static void __launch_bounds__(THREADS)
-    slc_ttm_elements(const struct slc_gpu_fibers fibers,
+    slc_ttm_nonzeros(const struct slc_gpu_fibers fibers,
                      const struct slc_gpu_matrix matrix,
                      const struct slc_gpu_matrix rows)
 {
@@ -212,7 +212,7 @@ static cudaError_t multiply_fibers(const struct slc_gpu_ttm *ttm,
 }
 
 template <typename Element>
-static cudaError_t multiply_elements(const struct slc_gpu_ttm *ttm,
+static cudaError_t multiply_nonzeros(const struct slc_gpu_ttm *ttm,
                                      const struct slc_gpu_matrix *matrix,
                                      const struct slc_gpu_matrix *rows,
                                      cudaStream_t stream)
@@ -225,7 +225,7 @@ static cudaError_t multiply_elements(const struct slc_gpu_ttm *ttm,
     if (error != cudaSuccess || blocks == 0) {
         return error;
     }
-    return slc_launch(slc_ttm_elements<Element>, dim3(static_cast<unsigned>(blocks)), block, 0,
+    return slc_launch(slc_ttm_nonzeros<Element>, dim3(static_cast<unsigned>(blocks)), block, 0,
                       stream, *ttm->fibers, *matrix, *rows);
 }
 
@@ -244,10 +244,10 @@ cudaError_t slc_gpu_ttm_multiply(const struct slc_gpu_ttm *ttm,
     }
     if (ttm->precision == SLC_F64) {
         return form == SLC_GPU_TTM_FIBERS ? multiply_fibers<double>(ttm, matrix, rows, stream)
-                                          : multiply_elements<double>(ttm, matrix, rows, stream);
+                                          : multiply_nonzeros<double>(ttm, matrix, rows, stream);
     }
     return form == SLC_GPU_TTM_FIBERS ? multiply_fibers<float>(ttm, matrix, rows, stream)
-                                      : multiply_elements<float>(ttm, matrix, rows, stream);
+                                      : multiply_nonzeros<float>(ttm, matrix, rows, stream);
 }
 
 cudaError_t slc_gpu_ttm_create(struct slc_gpu_ttm *ttm,
