@@ -14,179 +14,13 @@
 #include "tools/bench/bench.h"
 #include "tools/bench/measure/resident.h"
 #include "tools/bench/measure/run.h"
+#include "tools/bench/product/ttm_fibers.h"
 #include "tools/bench/product/ttm_mode.h"
-#include "tools/bench/product/ttm_xplat.h"
 #include "tools/progress/console.h"
 #include "tools/session/common_options.h"
 #include "tools/session/session.h"
 
 #include <string.h>
-
-/* ---- the baseline: a loop over a list of coordinates in the order of fibers, which keeps the
- * whole result in memory. Each tile starts a new row of the result, so threads share no row. */
-
-struct ttm_loop {
-    unsigned threads;
-    uint64_t nnz, tiles, fibers;
-    uint32_t cols;
-    const struct slc_matrix *matrix;
-    struct slc_buffer list; /* per nonzero: value, index, row number within the tile */
-    struct slc_buffer base; /* first row of each tile; tiles + 1 elements */
-    struct slc_buffer rows; /* fibers x cols */
-};
-
-static double *values_of(const struct ttm_loop *loop)
-{
-    return loop->list.data;
-}
-
-static uint32_t *indices_of(const struct ttm_loop *loop)
-{
-    return (uint32_t *)(void *)(values_of(loop) + loop->nnz);
-}
-
-static uint32_t *rows_of(const struct ttm_loop *loop)
-{
-    return indices_of(loop) + loop->nnz;
-}
-
-struct listing {
-    const struct ttm_loop *loop;
-    unsigned mode;
-};
-
-/* Returns true if nonzeros i - 1 and i of a chunk belong to different fibers. */
-static bool differs(const struct slc_chunk_view *chunk, unsigned order, unsigned mode, uint32_t i)
-{
-    uint32_t difference = 0;
-
-    for (unsigned m = 0; m < order; m++) {
-        difference |= m != mode ? chunk->offset[m][i] ^ chunk->offset[m][i - 1] : 0;
-    }
-    return difference != 0;
-}
-
-static enum slc_status
-list_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
-{
-    const struct listing *listing = context;
-    const struct ttm_loop *loop = listing->loop;
-    uint64_t at = tile->ordinal * SLC_TILE_NNZ;
-    uint32_t last[SLC_MAX_ORDER] = {0};
-    struct slc_chunk_view chunk = {.nnz = 1};
-    uint32_t row = 0;
-
-    (void)worker;
-    while (chunk.nnz > 0) {
-        SLC_TRY(tile->next(tile, BENCH_CHUNK_NNZ, &chunk, err));
-        for (uint32_t i = 0; i < chunk.nnz; i++, at++) {
-            bool fresh = at == tile->ordinal * SLC_TILE_NNZ;
-
-            for (unsigned m = 0; i == 0 && !fresh && m < tile->order; m++) {
-                fresh = m != listing->mode && chunk.offset[m][0] != last[m];
-            }
-            fresh = i > 0 ? differs(&chunk, tile->order, listing->mode, i) : fresh;
-            row += fresh;
-            values_of(loop)[at] = ((const double *)chunk.values)[i];
-            indices_of(loop)[at] =
-                (uint32_t)(tile->corner[listing->mode] + chunk.offset[listing->mode][i]);
-            rows_of(loop)[at] = row - 1;
-        }
-        for (unsigned m = 0; chunk.nnz > 0 && m < tile->order; m++) {
-            last[m] = chunk.offset[m][chunk.nnz - 1];
-        }
-    }
-    ((uint64_t *)loop->base.data)[tile->ordinal + 1] = row;
-    return SLC_OK;
-}
-
-/* Makes the list of the nonzeros of a mode, in f64. Needs: ttm_mode_start was called. Sets *fits to
- * false if list and rows would exceed `memory_bytes`, or if the loop does not support the type, the
- * mode size or the tile sizes. The caller must call ttm_loop_destroy, which accepts an all-zero
- * struct. */
-static enum slc_status ttm_loop_create(struct ttm_loop *loop,
-                                       struct ttm_mode *mode,
-                                       uint64_t memory_bytes,
-                                       bool *fits,
-                                       struct slc_error *err)
-{
-    const struct slc_layout_info *info = slc_reader_info(mode->order.reader);
-    const uint64_t list_bytes = info->nnz * (sizeof(double) + 2 * sizeof(uint32_t));
-    struct listing listing = {loop, mode->options.mode};
-    const struct slc_pass pass = {.tiles = {.consumer = {.tile = list_tile, .context = &listing}}};
-
-    *loop = (struct ttm_loop){.threads = mode->options.threads,
-                              .nnz = info->nnz,
-                              .tiles = info->tile_count,
-                              .cols = mode->matrix.cols,
-                              .matrix = &mode->matrix};
-    *fits = mode->matrix.type == SLC_F64 && mode->matrix.rows <= UINT32_MAX &&
-            info->tile_count == slc_div_up_u64(info->nnz, SLC_TILE_NNZ) &&
-            list_bytes <= memory_bytes;
-    if (!*fits) {
-        return SLC_OK;
-    }
-    enum slc_status status = slc_buffer_create(&loop->list, list_bytes, SLC_PAGES_HUGE, err);
-    SLC_THEN(status, slc_buffer_create(&loop->base, (loop->tiles + 1) * sizeof(uint64_t),
-                                       SLC_PAGES_SMALL, err));
-    SLC_THEN(status, slc_stream_pass(mode->stream, &pass, err));
-    uint64_t *base = loop->base.data;
-    for (uint64_t t = 0; t < loop->tiles && status == SLC_OK; t++) {
-        base[t + 1] += base[t];
-        loop->fibers = base[t + 1];
-    }
-    *fits = status != SLC_OK ||
-            loop->fibers <= (memory_bytes - list_bytes) / sizeof(double) / loop->cols;
-    SLC_TRY(status);
-    if (*fits) {
-        SLC_TRY(slc_buffer_create(&loop->rows, loop->fibers * loop->cols * sizeof(double),
-                                  SLC_PAGES_HUGE, err));
-    }
-    return SLC_OK;
-}
-
-static uint64_t ttm_loop_bytes(const struct ttm_loop *loop)
-{
-    return loop->list.bytes + loop->base.bytes + loop->rows.bytes;
-}
-
-static void ttm_loop_destroy(struct ttm_loop *loop)
-{
-    slc_buffer_destroy(&loop->list);
-    slc_buffer_destroy(&loop->base);
-    slc_buffer_destroy(&loop->rows);
-    memset(loop, 0, sizeof *loop);
-}
-
-/* Multiplies the tiles of one worker. */
-static void multiply(void *context, unsigned worker, unsigned workers)
-{
-    const struct ttm_loop *loop = context;
-    const uint64_t *base = loop->base.data;
-    const uint64_t begin = loop->tiles * worker / workers;
-    const uint64_t end = loop->tiles * (worker + 1) / workers;
-    const double *values = values_of(loop);
-    const uint32_t *indices = indices_of(loop), *rows = rows_of(loop);
-    const uint32_t cols = loop->cols;
-    double *result = loop->rows.data;
-
-    memset(result + base[begin] * cols, 0, (base[end] - base[begin]) * cols * sizeof *result);
-    for (uint64_t t = begin; t < end; t++) {
-        const uint64_t last = slc_min_u64((t + 1) * SLC_TILE_NNZ, loop->nnz);
-
-        for (uint64_t i = t * SLC_TILE_NNZ; i < last; i++) {
-            const double *restrict from = slc_matrix_row_f64(loop->matrix, indices[i]);
-            double *restrict to = result + (base[t] + rows[i]) * cols;
-            const double value = values[i];
-
-            for (uint32_t r = 0; r < cols; r++) {
-                to[r] += value * from[r];
-            }
-        }
-    }
-}
-
-/* ---- the benchmark */
 
 struct arguments {
     struct option_counts ranks;
@@ -211,7 +45,7 @@ static const struct option options[] = {
      .help = "folder for the stores sorted for a mode, which are removed at the end; $TMPDIR or "
              "/tmp if not given"},
     {"check", OPTION_FLAG, offsetof(struct arguments, check),
-     .help = "compare the rows of xplat-element and xplat-fiber with simple loops"},
+     .help = "compare the results of loop, xplat-element and xplat-fiber with simple loops"},
     OPTION_ROW_MEMORY(arguments, memory),
     BENCH_OPTION_ROWS(arguments, "5"),
     {.name = NULL}};
@@ -247,9 +81,8 @@ struct ttm_bench {
     const struct arguments *args;
     struct slc_session session;
     struct ttm_mode mode;
-    struct ttm_loop loop;
-    struct ttm_xplat xplat;
-    bool skipped[KERNELS]; /* true if memory or precision do not suffice for a kernel */
+    struct ttm_fibers fibers;
+    bool skipped[KERNELS]; /* true if a kernel lacks memory, or does not support the precision */
     struct bench_samples samples[KERNELS];
     double errors[KERNELS]; /* with `check`, of the kernels that keep their rows */
     json_t *rows;
@@ -261,11 +94,11 @@ run_kernel(struct ttm_bench *bench, enum kernel kernel, struct slc_error *err)
 {
     switch (kernel) {
     case KERNEL_LOOP:
-        return slc_team_run(bench->loop.threads, multiply, &bench->loop, err);
+        return ttm_fibers_loop(&bench->fibers, err);
     case KERNEL_XPLAT_ELEMENT:
-        return ttm_xplat_run(&bench->xplat, SLC_XPLAT_TTM_ELEMENT, err);
+        return ttm_fibers_run(&bench->fibers, SLC_XPLAT_TTM_ELEMENT, err);
     case KERNEL_XPLAT_FIBER:
-        return ttm_xplat_run(&bench->xplat, SLC_XPLAT_TTM_FIBER, err);
+        return ttm_fibers_run(&bench->fibers, SLC_XPLAT_TTM_FIBER, err);
     default:
         return ttm_mode_run(&bench->mode, (enum slc_ttm_form)kernel, err);
     }
@@ -288,8 +121,8 @@ static enum slc_status measure_rank(struct ttm_bench *bench, struct slc_error *e
             if (i >= common->warm_up) {
                 bench_samples_add(&bench->samples[k], slc_seconds_since(start_ns));
             }
-            if (bench->args->check && k >= KERNEL_XPLAT_ELEMENT) {
-                bench->errors[k] = ttm_xplat_error(&bench->xplat);
+            if (bench->args->check && k >= KERNEL_LOOP) {
+                bench->errors[k] = ttm_fibers_error(&bench->fibers);
             }
         }
     }
@@ -328,33 +161,30 @@ static void add_rows(struct ttm_bench *bench)
         bench_set_real(row, "rows_gb_per_s",
                        1e-9 * fibers * cols * slc_value_bytes(bench->mode.matrix.type) /
                            times.median);
-        if (bench->args->check && k >= KERNEL_XPLAT_ELEMENT) {
+        if (bench->args->check && k >= KERNEL_LOOP) {
             bench_set_real(row, "error", bench->errors[k]);
         }
     }
 }
 
-/* Builds the baselines whose lists and rows fit in the budget. */
-static enum slc_status make_baselines(struct ttm_bench *bench, struct slc_error *err)
+/* Builds the fibers for the kernels that keep the result, if fibers and result fit in the budget.
+ */
+static enum slc_status make_fibers(struct ttm_bench *bench, struct slc_error *err)
 {
     const struct slc_plan *plan = &bench->mode.plan;
     const uint64_t held = slc_memory_resident();
-    uint64_t memory_bytes = plan->budget_bytes > held ? plan->budget_bytes - held : 0;
+    const uint64_t memory_bytes = plan->budget_bytes > held ? plan->budget_bytes - held : 0;
     bool fits;
 
-    SLC_TRY(ttm_loop_create(&bench->loop, &bench->mode, memory_bytes, &fits, err));
-    bench->skipped[KERNEL_LOOP] = !fits;
-    if (!fits) {
-        console_note("mode %u, %u columns: no loop, because it needs --precision f64, and "
-                     "memory for all nonzeros and the result",
-                     bench->mode.options.mode + 1, bench->mode.matrix.cols);
-    }
-    memory_bytes -= slc_min_u64(memory_bytes, ttm_loop_bytes(&bench->loop));
-    SLC_TRY(ttm_xplat_create(&bench->xplat, &bench->mode, memory_bytes, &fits, err));
+    SLC_TRY(ttm_fibers_create(&bench->fibers, &bench->mode, memory_bytes, &fits, err));
     bench->skipped[KERNEL_XPLAT_ELEMENT] = bench->skipped[KERNEL_XPLAT_FIBER] = !fits;
+    bench->skipped[KERNEL_LOOP] = !fits || bench->mode.matrix.type != SLC_F64;
     if (!fits) {
-        console_note("mode %u, %u columns: no xplat-element and xplat-fiber, because they need "
-                     "memory for all nonzeros and the result",
+        console_note("mode %u, %u columns: no loop, xplat-element and xplat-fiber, because they "
+                     "need memory for all nonzeros and the result",
+                     bench->mode.options.mode + 1, bench->mode.matrix.cols);
+    } else if (bench->skipped[KERNEL_LOOP]) {
+        console_note("mode %u, %u columns: no loop, because it needs --precision f64",
                      bench->mode.options.mode + 1, bench->mode.matrix.cols);
     }
     return SLC_OK;
@@ -373,13 +203,12 @@ static enum slc_status measure_mode(struct ttm_bench *bench, unsigned n, struct 
 
     for (unsigned r = 0; r < args->ranks.count && status == SLC_OK; r++) {
         status = ttm_mode_start(&bench->mode, (uint32_t)args->ranks.number[r], err);
-        SLC_THEN(status, make_baselines(bench, err));
+        SLC_THEN(status, make_fibers(bench, err));
         SLC_THEN(status, measure_rank(bench, err));
         if (status == SLC_OK) {
             add_rows(bench);
         }
-        ttm_loop_destroy(&bench->loop);
-        ttm_xplat_destroy(&bench->xplat);
+        ttm_fibers_destroy(&bench->fibers);
         ttm_mode_stop(&bench->mode);
     }
     ttm_mode_close(&bench->mode);
