@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
-from tap import check, emulated, generate_store, run, sluice  # noqa: E402
+from tap import FULL, Skip, bundled, check, emulated, generate_store, run, sluice  # noqa: E402
 
 
 def made(folder):
@@ -98,6 +98,35 @@ def bench(folder):
         check(told["rows"][1]["differs"] < (1e-5 if "f32" in more else 1e-12), str(told["rows"]))
     check("unknown kernel" in emulated("bench", "device", made(folder), "--kernel", "baselines", "--largest", "4KiB", status=2),
           "a kernel that there is not")
+
+
+# Tensors of the short form, and all others.
+REAL = (("splatt-small", "splatt-small4"),
+        ("genten-aminoacid_data", "parti-3d_dense", "gitlog-petsc-5d", "wordnet30-srs", "cmudict-wpp", "uber-part",
+         "tkg-icews14", "kg-fb15k-237", "splatt-med4", "flights-4d"))
+
+
+def xplat(folder):
+    """The listings of XPLAT agree with sluice (MTTKRP) and with the CPU (TTM) on real tensors and several ranks."""
+    compared = 0
+    for name in REAL[0] + (REAL[1] if FULL else ()):
+        store = os.path.join(folder, name + ".slc")
+        try:
+            sluice("convert", bundled(name), store, "-q")
+        except Skip:
+            continue
+        compared += 1
+        order = len(json.loads(sluice("info", store, "--json")[0])["dims"])
+        options = ("bench", "device", store, "--rank", "1,7,16,33", "-n", 1, "--warm-up", 0, "--largest", "4KiB", "--json")
+        rows = []
+        for kernel in ("xplat-element", "xplat-row"):
+            rows += json.loads(emulated(*options, "--kernel", kernel))["rows"]
+        rows += json.loads(emulated(*options, "--operation", "ttm"))["rows"]
+        differ = {(row["kernel"], row["rank"], row["mode"]): row["differs"] for row in rows if "xplat" in row["kernel"]}
+        check(set(differ) == {(kernel, rank, mode + 1) for kernel in ("xplat-element", "xplat-row", "ttm-xplat-element",
+                              "ttm-xplat-fiber") for rank in (1, 7, 16, 33) for mode in range(order)}, f"{name}: {differ}")
+        check(max(differ.values()) < 1e-12, f"{name}: {differ}")
+    check(compared > 0, "no tensor is there")
 
 
 def check_summary(told):
@@ -485,6 +514,7 @@ run([
     ("resuming after one", resumed),
     ("MTTKRP on a device", multiply),
     ("bench device", bench),
+    ("bench device: listings of XPLAT", xplat),
     ("bench device, as several", bench_logical),
     ("bench roofline of a device", roofline),
     ("bench cpd on a device", bench_cpd),
