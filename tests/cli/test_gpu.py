@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """cpd, mttkrp and plan with --device: on an emulated device, and without a device."""
 
+import itertools
 import json
 import os
 import re
@@ -117,11 +118,11 @@ def xplat(folder):
             continue
         compared += 1
         order = len(json.loads(sluice("info", store, "--json")[0])["dims"])
-        options = ("bench", "device", store, "--rank", "1,7,16,33", "-n", 1, "--warm-up", 0, "--largest", "4KiB", "--json")
         rows = []
-        for kernel in ("xplat-element", "xplat-row"):
-            rows += json.loads(emulated(*options, "--kernel", kernel))["rows"]
-        rows += json.loads(emulated(*options, "--operation", "ttm"))["rows"]
+        for rank, mode in itertools.product((1, 7, 16, 33), range(1, order + 1)):
+            for more in (("--kernel", "xplat-element"), ("--kernel", "xplat-row"), ("--operation", "ttm")):
+                rows += json.loads(emulated("bench", "device", store, "--rank", rank, "--mode", mode, "-n", 1, "--warm-up", 0,
+                                            "--largest", "4KiB", "--json", *more))["rows"]
         differ = {(row["kernel"], row["rank"], row["mode"]): row["differs"] for row in rows if "xplat" in row["kernel"]}
         check(set(differ) == {(kernel, rank, mode + 1) for kernel in ("xplat-element", "xplat-row", "ttm-xplat-element",
                               "ttm-xplat-fiber") for rank in (1, 7, 16, 33) for mode in range(order)}, f"{name}: {differ}")
