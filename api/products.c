@@ -162,7 +162,7 @@ static void set_request(struct product *product, uint32_t mode, uint32_t columns
     request->passes = SLC_PASSES_AUTO;
     request->streams = product->devices.known.streams;
     product->ttm.store = &product->store->store;
-    options->job.form = product->known.elements != 0 ? SLC_TTM_NONZEROS : SLC_TTM_FIBERS;
+    options->job.form = product->known.nonzeros != 0 ? SLC_TTM_NONZEROS : SLC_TTM_FIBERS;
     options->folder = product->output;
     options->stop = product->run.stop.flag;
     options->progress = api_run_blocks(&product->run);

@@ -208,7 +208,7 @@ struct sluice_ttm_options {
     const char *temp_folder;
     /* 0: the row of a fiber is summed in registers; else each nonzero is added to its row in
      * memory */
-    uint64_t elements;
+    uint64_t nonzeros;
     /* Part of the fibers to compute, as in sluice_ttv_options. The mode needs a fiber layout. */
     uint32_t part, parts;
 };

@@ -20,7 +20,7 @@ KEYWORDS = {"memory_bytes": "memory", "max_temp_bytes": "max_temp", "dims": "sha
             "device->streams": "streams", "device->split": "split", "device->count": "devices",
             "checkpoint_folder": "checkpoint", "folder": "output", "iterations": "iters", "max_findings": "most",
             "sluice_layout_add": "add_layout", "sluice_layout_gather": "gather_layout"}
-FLAGS = {"overwrite", "restart", "again", "drop_layouts", "fast", "deterministic", "keep_indices", "sort", "elements", "header", "keep_all",
+FLAGS = {"overwrite", "restart", "again", "drop_layouts", "fast", "deterministic", "keep_indices", "sort", "nonzeros", "header", "keep_all",
          "table", "no_header", "raw_names", "by_signed", "no_cache", "start_only", "keep_zeros"}
 
 
@@ -210,7 +210,7 @@ class TtvReport(Structure):
 
 class TtmOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("compute", ComputeOptions), ("temp_folder", c_char_p),
-                ("elements", U64), ("part", U32), ("parts", U32)]
+                ("nonzeros", U64), ("part", U32), ("parts", U32)]
 
 
 class JoinOptions(Structure):

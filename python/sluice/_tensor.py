@@ -215,7 +215,7 @@ class Tensor(Stored):
         return Tensor(output) if output is not None else report.number
 
     def ttm(self, matrix: Any, mode: int, output: PathLike, *, memory: Any = None, threads: int = 0,
-            precision: str = "f64", elements: bool = False, temp_folder: Optional[PathLike] = None, io: str = "auto",
+            precision: str = "f64", nonzeros: bool = False, temp_folder: Optional[PathLike] = None, io: str = "auto",
             pin: str = "auto", io_limit: Any = None, device: str = "cpu", device_memory: Any = None,
             split: Optional[str] = None, streams: int = 0, part: Optional[Tuple[int, int]] = None,
             progress: Optional[Progress] = None) -> Tuple[np.ndarray, np.ndarray]:
@@ -237,7 +237,7 @@ class Tensor(Stored):
         known = options(c.TtmOptions)
         compute(known, run, memory, threads, precision, io, False, Device(device, device_memory, split, None, streams),
                 progress, pin=pin, io_limit=io_limit)
-        known.elements = elements
+        known.nonzeros = nonzeros
         _set_part(known, part)
         if temp_folder is not None:
             known.temp_folder = path_bytes(temp_folder, "temp_folder")

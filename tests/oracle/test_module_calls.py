@@ -264,7 +264,7 @@ PARITY = {
     "slice": (sluice.Tensor.slice, {"mode": "ranges"} | BUILT),
     "permute": (sluice.Tensor.permute, {"order": "modes"} | BUILT),
     "ttv": (sluice.Tensor.ttv, {"mode": "vectors", "vector": "vectors"} | BUILT),
-    "ttm": (sluice.Tensor.ttm, {"kernel": "elements"} | BUILT),
+    "ttm": (sluice.Tensor.ttm, {"kernel": "nonzeros"} | BUILT),
     "join": (sluice.join, {} | BUILT),
     "mttkrp": (sluice.Tensor.mttkrp, {"output": "", "device-name": ""} | COMPUTED),
     "plan": (sluice.Tensor.plan, {"unlisted": "observed", "iters": "", "mode-order": ""} | COMPUTED),

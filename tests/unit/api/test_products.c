@@ -259,7 +259,7 @@ static void multiplies_by_a_matrix(void)
         struct sluice_ttm_options options = {.struct_bytes = sizeof options};
 
         options.run.threads = 1 + i;
-        options.elements = i > 2;
+        options.nonzeros = i > 2;
         API_OK(sluice_ttm(store, i % 3, 3, matrix, folder, &options, &report, &err), &err);
         check_ttm(folder, i % 3, 3, matrix);
         CU_ASSERT(report.fibers > 0 && report.fibers <= NNZ);
