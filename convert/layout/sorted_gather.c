@@ -181,7 +181,8 @@ static inline uint64_t first_sibling(const struct slc_gather *gather, uint64_t l
     return last - slc_min_u64(last, gather->ranges[last].sibling);
 }
 
-/* Finds the range of a nonzero. Returns false if the nonzero is outside all ranges. */
+/* Finds the range of a nonzero. Returns false if the nonzero is outside all ranges, which may have
+ * rows between them that are in none. */
 static bool find_range(const struct slc_gather *gather, uint64_t row, slc_u128 key, uint64_t *range)
 {
     uint64_t high = find_rows(gather, row);
@@ -197,7 +198,8 @@ static bool find_range(const struct slc_gather *gather, uint64_t row, slc_u128 k
         }
     }
     *range = low;
-    return key >= gather->ranges[low].first_key && key <= gather->ranges[low].last_key;
+    return row <= gather->ranges[low].last_row && key >= gather->ranges[low].first_key &&
+           key <= gather->ranges[low].last_key;
 }
 
 /* Sets table[c] to the last range that begins in a cell before c, or to the first range. */

@@ -381,6 +381,14 @@ def copied(folder):
     check(stripes(a, b) == [], stripes(a, b))
 
 
+def rows_between(folder):
+    """Large rows are divided by key while smaller rows between them are not."""
+    store = os.path.join(folder, "few.slc")
+    sluice("generate", store, "--dims", "16x1814x1814", "--nnz", 72000, "--dist", "zipf-shuffled:0.6", "--seed", 1, "-q")
+    sluice("layout", store, "--sorted", "all", "-q")
+    sluice("check", store, "-q")
+
+
 def foreign_bytes(folder):
     """info --json is UTF-8 and loses no byte of the paths of a store and its stripes."""
     root = os.fsencode(folder)
@@ -456,4 +464,5 @@ run([
     ("a store that is being replaced", replaced),
     ("stripes in other folders", striped),
     ("copies of a striped store", copied),
+    ("undivided rows between divided rows", rows_between),
 ])
