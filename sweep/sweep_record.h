@@ -13,7 +13,7 @@
 
 enum {
     SLC_SWEEP_RUNS_MAX = 100000,        /* maximum number of runs */
-    SLC_SWEEP_RANKS_MAX = 256,          /* maximum number of ranks; a command line has at most 16 */
+    SLC_SWEEP_RANKS_MAX = 256,          /* maximum number of ranks; a command line has at most 64 */
     SLC_SWEEP_RECORD_BYTES = 256 << 20, /* maximum size of sweep.json */
     SLC_SWEEP_FOLDER_BYTES = 48,        /* size of a folder name such as "r16-seed3" */
     SLC_SWEEP_REASON_BYTES = 16

@@ -372,6 +372,7 @@ run([
     wrong("--vector V.npy must be given", "ttv", "x.slc", "y.slc", "--mode", "1"),
     wrong("--version accepts only --json", "--version", "x"),
     wrong("'x': --version accepts only --json", "--version", "--json", "x"),
+    wrong("has more than 16 numbers", "cpd", "x.slc", "-r", "3", "--devices", ",".join(["0"] * 17)),
     wrong("does not accept a value", "cpd", "x.slc", "-r", "3", "--quiet=1"),
     wrong("such as 100x200x300", "generate", "x.slc", "--dims", "0x3", "--nnz", "1"),
     wrong("such as 100x200x300", "generate", "x.slc", "--dims", "x".join(["2"] * 17), "--nnz", "1"),

@@ -60,7 +60,7 @@ static const struct option options[] = {
      .help = "do not transcode resident blocks of sluice: decode them in "
              "every MTTKRP"},
     {"logical", OPTION_COUNTS, offsetof(struct arguments, logical), .value = "D[,D..]",
-     .minimum = 1, .maximum = OPTION_COUNTS_MAX,
+     .minimum = 1, .maximum = SLC_DEVICE_NUMBERS_MAX,
      .help = "also divide the MTTKRP of sluice between D logical devices, all on the GPU of "
              "--ordinal: by partitions of sorted layouts (if the store has them), and by nonzeros"},
     {"coarsening", OPTION_U64, offsetof(struct arguments, baselines.coarsening), .value = "N",
@@ -89,7 +89,7 @@ static const struct option options[] = {
      .help = "BLCO: maximum number of nonzeros per block; 0 means 2^27, or with blco-queues what "
              "fits in device memory"},
     {"devices", OPTION_COUNTS, offsetof(struct arguments, baselines.devices), .value = "N[,N..]",
-     .maximum = 63,
+     .maximum = 63, .count_max = SLC_DEVICE_NUMBERS_MAX,
      .help = "amped: also divide the work between several GPUs, given by "
              "their numbers, such as 0,1,2; a number may be repeated"},
     {"device-memory", OPTION_SIZE, offsetof(struct arguments, session.device_memory),

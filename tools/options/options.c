@@ -310,6 +310,7 @@ parse_dims(const struct option *option, const char *text, void *field, struct sl
 static enum slc_status
 parse_counts(const struct option *option, const char *text, void *field, struct slc_error *err)
 {
+    const unsigned most = option->count_max > 0 ? option->count_max : OPTION_COUNTS_MAX;
     struct option_counts counts = {0};
     const char *item = text;
 
@@ -319,9 +320,9 @@ parse_counts(const struct option *option, const char *text, void *field, struct 
         bool several = item != text || item[length] != '\0';
         uint64_t number;
 
-        if (counts.count == OPTION_COUNTS_MAX) {
-            return slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' has more than %d numbers", option->name,
-                            text, OPTION_COUNTS_MAX);
+        if (counts.count == most) {
+            return slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' has more than %u numbers", option->name,
+                            text, most);
         }
         if (!read_count(&at, &number) || at != item + length) {
             return slc_fail(err, SLC_ERR_USAGE, "--%s: '%.*s' is not a whole number%s%s%s",

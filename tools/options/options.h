@@ -60,8 +60,8 @@ struct option_dims {
     uint64_t length[SLC_MAX_ORDER];
 };
 
-/* Maximum number of values of OPTION_COUNTS: more than any sweep needs. */
-enum { OPTION_COUNTS_MAX = 16 };
+/* Maximum number of values of OPTION_COUNTS: enough for every rank from 1 to 64. */
+enum { OPTION_COUNTS_MAX = 64 };
 
 struct option_counts {
     unsigned count;
@@ -82,6 +82,7 @@ struct option {
     const char *help;
     const char *const *choices; /* OPTION_CHOICE: NULL-terminated */
     uint64_t minimum, maximum;  /* OPTION_U64, OPTION_COUNTS */
+    unsigned count_max;         /* OPTION_COUNTS: most values; 0 means OPTION_COUNTS_MAX */
 };
 
 /* Defines an option row that several tables share and that sets member `field` of struct `type`.

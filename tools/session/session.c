@@ -50,8 +50,7 @@ enum slc_status session_device_wish(const struct session_options *options,
                                      .plan_only = options->plan_only,
                                      .any_layouts = options->layouts == NULL};
 
-    _Static_assert((int)SLC_DEVICE_NUMBERS_MAX >= (int)OPTION_COUNTS_MAX,
-                   "every number of the option fits");
+    /* The option row admits no more numbers than fit. */
     memcpy(wish->number, options->devices.number, wish->count * sizeof wish->number[0]);
     return slc_split_wish_parse(options->split, several, &wish->split, err);
 }

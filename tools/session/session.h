@@ -142,7 +142,7 @@ extern const char *const session_device_choices[];
 /* Option rows for commands that can compute on several devices. */
 #define SESSION_OPTION_ROWS_DEVICES(type)                                                          \
     OPTION_ROW("devices", OPTION_COUNTS, type, session.devices, .value = "D",                      \
-               .maximum = SLC_MAX_DEVICES,                                                         \
+               .maximum = SLC_MAX_DEVICES, .count_max = SLC_DEVICE_NUMBERS_MAX,                    \
                .help = "divide the work between D CPU devices (groups of threads), each with "     \
                        "--threads threads and a copy of the factors (0 means no CPU devices), "    \
                        "or with --device gpu between GPUs, whose numbers D lists, "                \

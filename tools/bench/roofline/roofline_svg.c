@@ -23,8 +23,8 @@ enum {
     LINE_HEIGHT = 20,
     TICK_LENGTH = 5,
     MARKER_RADIUS = 8,
-    /* maximum number of series, each with a line in the legend: 8 tensors at 8 ranks */
-    SERIES_MAX = 64,
+    /* maximum number of series, each with a line in the legend: a tensor at a rank */
+    SERIES_MAX = OPTIONS_MAX_OPERANDS * OPTION_COUNTS_MAX,
     SHAPES_MAX = 16,
     COLOURS = 8
 };
