@@ -4,6 +4,7 @@
 #include "base/error/log.h"
 #include "base/memory/checked.h"
 #include "convert/generate/generate.h"
+#include "convert/generate/paper_tensor.h"
 #include "convert/ingest/arrow/arrow.h"
 #include "convert/ingest/names/name_maps.h"
 
@@ -333,6 +334,43 @@ enum sluice_status sluice_append_arrow(const char *path,
     return append_to_store(path, NULL, stream, options, report, ret_err);
 }
 
+/* Sets mode sizes and distribution; generate->order and nnz are the arguments of the caller. */
+static enum slc_status set_shape(struct slc_generate_options *generate,
+                                 const struct sluice_generate_options *known,
+                                 const uint64_t *dims,
+                                 struct slc_error *err)
+{
+    if (known->like != NULL) {
+        const struct slc_paper_tensor *tensor = slc_paper_tensor_find(known->like);
+        const double scale = known->scale != 0 ? known->scale : 1;
+
+        if (tensor == NULL || generate->order != 0 || generate->nnz != 0) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            tensor == NULL
+                                ? "'%s' is not a tensor of sluice-generate(1), STAND-INS"
+                                : "the shape is that of %s: omit mode sizes and nonzeros",
+                            known->like);
+        }
+        if (!(scale > 0 && scale <= 1)) {
+            return slc_fail(err, SLC_ERR_USAGE, "scale %g: must be above 0 and at most 1", scale);
+        }
+        slc_paper_tensor_options(tensor, scale, generate);
+        return SLC_OK;
+    }
+    if (generate->order < 1 || generate->order > SLUICE_MAX_ORDER) {
+        return slc_fail(err, SLC_ERR_USAGE, "the order is %u, but a tensor has 1 to %d modes",
+                        generate->order, (int)SLUICE_MAX_ORDER);
+    }
+    memcpy(generate->dims, dims, generate->order * sizeof *dims);
+    generate->distribution = (enum slc_distribution)known->distribution;
+    generate->zipf_exponent = known->zipf_exponent != 0 ? known->zipf_exponent : 1.0;
+    generate->mode = known->distribution == SLUICE_DIST_BEST
+                         ? (unsigned)slc_min_u64(known->best_ttm, UINT32_MAX)
+                         : (unsigned)slc_min_u64(known->mode, UINT32_MAX - 1) + 1;
+    generate->fiber_count = known->fiber_count;
+    return SLC_OK;
+}
+
 enum sluice_status sluice_generate(const char *output,
                                    uint32_t order,
                                    const uint64_t *dims,
@@ -351,25 +389,18 @@ enum sluice_status sluice_generate(const char *output,
 
     SLC_THEN(status, api_check_output(&known.output, err));
     SLC_THEN(status,
-             API_CHECK_CHOICES(err, {"distribution", (int)known.distribution, SLUICE_DIST_WORST}));
-    if (status == SLC_OK && (order < 1 || order > SLUICE_MAX_ORDER)) {
-        status = slc_fail(err, SLC_ERR_USAGE, "the order is %u, but a tensor has 1 to %d modes",
-                          order, (int)SLUICE_MAX_ORDER);
-    }
+             API_CHECK_CHOICES(err, {"distribution", (int)known.distribution, SLUICE_DIST_FIBERS}));
+    SLC_THEN(status, set_shape(&generate, &known, dims, err));
     if (status != SLC_OK) {
         return api_return(status, err, ret_err);
     }
     api_run_init(&run, &known.run);
     API_SET_RUN(&generate, &run);
     API_SET_OUTPUT(&generate, &known.output);
-    memcpy(generate.dims, dims, order * sizeof *dims);
     generate.threads = api_run_threads(&run);
-    generate.distribution = (enum slc_distribution)known.distribution;
-    generate.zipf_exponent = known.zipf_exponent != 0 ? known.zipf_exponent : 1.0;
     generate.rank = known.rank;
     generate.noise = known.noise;
     generate.seed = known.seed;
-    generate.best_ttm = (unsigned)slc_min_u64(known.best_ttm, UINT32_MAX);
     status = slc_generate(&generate, &report, err);
     if (status == SLC_OK && report.dims_lost) {
         slc_log(SLC_LOG_NOTE, "%s does not state its mode sizes: specify them to read it back",

@@ -18,7 +18,15 @@ enum slc_distribution {
      * origin, which touches the fewest rows possible for nnz nonzeros. Worst: no two nonzeros share
      * an index in any mode, so no row is touched twice and every fiber has one nonzero. */
     SLC_DIST_BEST,
-    SLC_DIST_WORST /* every mode size must be at least nnz */
+    SLC_DIST_WORST, /* every mode size must be at least nnz */
+    /* Best cases of [XPLAT] section 5. Fibers or slices of one mode with a nonzero in every cell,
+     * at distinct random places. If the nonzeros do not fill them, all have the same number of
+     * nonzeros or differ by one. */
+    SLC_DIST_DENSE_FIBERS, /* for TTM */
+    SLC_DIST_DENSE_SLICES, /* for MTTKRP */
+    /* fiber_count fibers of one mode at distinct random places; their numbers of nonzeros are the
+     * same or differ by one, and the indices of the nonzeros in the mode are random */
+    SLC_DIST_FIBERS
 };
 
 struct slc_generate_options {
@@ -29,8 +37,10 @@ struct slc_generate_options {
     uint64_t nnz; /* number of entries; Zipf may repeat coordinates, which a store combines */
     enum slc_distribution distribution;
     double zipf_exponent;
-    /* SLC_DIST_BEST: best for a TTM in this mode (modes start at 1); 0: for MTTKRPs */
-    unsigned best_ttm;
+    /* Mode of the distribution (modes start at 1): mode of the TTM of SLC_DIST_BEST, where 0 means
+     * best for MTTKRPs; mode of fibers or slices. */
+    unsigned mode;
+    uint64_t fiber_count; /* number of fibers of SLC_DIST_FIBERS, at most nnz */
     uint32_t rank; /* above 0: values of a model of this rank; 0: integers 1 to 9 from a hash */
     /* standard deviation of the noise, relative to the root mean square of the model's values */
     double noise;

@@ -1,12 +1,17 @@
-/* Computes random tensors. Uniform: the linear index of entry j is the image of j under a
- * permutation, so entries are distinct although earlier entries are not stored. If the product of
- * mode sizes exceeds 2^128, there is no linear index. The index in each mode is then drawn
- * independently, and the probability that any two of nnz entries coincide is below nnz^2 / 2^129.
- * Best: the linear index of entry j within the box is j. Worst: in every mode, the index of entry j
- * is the image of j under a permutation. */
+/* Computes random tensors. Except for Zipf and worst, the entries form units: single cells
+ * (uniform), one full box (best), or fibers or slices of a mode. The *place* of a unit is its index
+ * in each mode that is the same for all its entries; the other modes select a *cell* of the unit.
+ * The linear index of the place of unit u is the image of u under a permutation, so places are
+ * distinct although earlier places are not stored. If there are more than 2^128 places, they have
+ * no linear index. The index in each mode is then drawn independently, and the probability that any
+ * two of n units coincide is below n^2 / 2^129. The linear index of the cell of the p-th entry of a
+ * unit is p. In fibers that are not dense, it is instead an element of a permutation, p after an
+ * element that is drawn for the fiber. Worst: in every mode, the index of entry j is the image of j
+ * under a permutation. */
 #include "convert/generate/random_tensor.h"
 
 #include "base/hash.h"
+#include "base/memory/checked.h"
 #include "base/random.h"
 #include "convert/generate/full_box.h"
 
@@ -18,16 +23,22 @@ enum {
     STREAM_NOISE = 32,
     STREAM_HASH = 33,
     STREAM_LINEAR = 64,
+    STREAM_CELLS = 65,
+    STREAM_FIBERS = 66,
     STREAM_IDS = 128,
     STREAM_TRIALS = 256
 };
 
-/* Computes the product of the mode sizes; 0 means 2^128. Returns false if it exceeds 2^128. */
-static bool product_of(unsigned order, const uint64_t *dims, slc_u128 *product)
+/* Computes the product of the sizes of the modes in the set `modes`; 0 means 2^128. Returns false
+ * if it exceeds 2^128. */
+static bool product_of(unsigned order, const uint64_t *dims, uint32_t modes, slc_u128 *product)
 {
     slc_u128 total = 1;
 
     for (unsigned mode = 0; mode < order; mode++) {
+        if ((modes >> mode & 1) == 0) {
+            continue;
+        }
         if (total == 0) {
             if (dims[mode] != 1) {
                 return false;
@@ -98,38 +109,96 @@ static enum slc_status fail_places(uint64_t nnz, uint64_t places, struct slc_err
                            nnz, places);
 }
 
-static enum slc_status
-init_uniform(struct slc_random_tensor *tensor, uint64_t nnz, struct slc_error *err)
+/* Returns the number of cells of the modes in the set `modes`, or UINT64_MAX if there are more. */
+static uint64_t count_cells(const struct slc_random_tensor *tensor, uint32_t modes)
 {
     slc_u128 product;
 
-    tensor->independent = !product_of(tensor->order, tensor->dims, &product);
-    if (tensor->independent) {
-        return SLC_OK;
+    return product_of(tensor->order, tensor->sides, modes, &product) && product != 0 &&
+                   product < UINT64_MAX
+               ? (uint64_t)product
+               : UINT64_MAX;
+}
+
+/* Checks the mode of a distribution that has one. */
+static enum slc_status check_mode(const struct slc_generate_options *options, struct slc_error *err)
+{
+    static const char *const names[] = {[SLC_DIST_BEST] = "best for a TTM",
+                                        [SLC_DIST_DENSE_FIBERS] = "dense fibers",
+                                        [SLC_DIST_DENSE_SLICES] = "dense slices",
+                                        [SLC_DIST_FIBERS] = "fibers"};
+    const unsigned least = options->distribution == SLC_DIST_BEST ? 0 : 1;
+
+    if (options->mode < least || options->mode > options->order) {
+        return slc_fail(err, SLC_ERR_USAGE, "%s in mode %u: the tensor has modes 1 to %u",
+                        names[options->distribution], options->mode, options->order);
     }
-    if (product != 0 && nnz > product) {
-        return fail_places(nnz, (uint64_t)product, err);
-    }
-    slc_feistel_init(&tensor->linear, product, tensor->seed, STREAM_LINEAR);
     return SLC_OK;
 }
 
-static enum slc_status
-init_best(struct slc_random_tensor *tensor, uint64_t nnz, unsigned ttm_mode, struct slc_error *err)
+static enum slc_status check_fibers(const struct slc_random_tensor *tensor,
+                                    const struct slc_generate_options *options,
+                                    struct slc_error *err)
 {
-    slc_u128 product;
+    const uint64_t places = count_cells(tensor, tensor->placed);
+    const uint64_t cells = tensor->sides[options->mode - 1];
+    const uint64_t least = slc_div_up_u64(options->nnz, cells);
+    const uint64_t most = slc_min_u64(options->nnz, places);
 
-    if (ttm_mode > tensor->order) {
+    if (options->fiber_count < least || options->fiber_count > most) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "best for a TTM in mode %u: the tensor has only %u modes", ttm_mode,
-                        tensor->order);
+                        "%" PRIu64 " fibers of mode %u: %" PRIu64 " nonzeros form %" PRIu64
+                        " to %" PRIu64 " nonempty fibers",
+                        options->fiber_count, options->mode, options->nnz, least, most);
     }
-    if (product_of(tensor->order, tensor->dims, &product) && product != 0 && nnz > product) {
-        return fail_places(nnz, (uint64_t)product, err);
+    return SLC_OK;
+}
+
+/* Divides the entries into units. */
+static enum slc_status init_units(struct slc_random_tensor *tensor,
+                                  const struct slc_generate_options *options,
+                                  struct slc_error *err)
+{
+    const uint32_t all = (UINT32_C(1) << tensor->order) - 1;
+    const uint64_t cells = count_cells(tensor, all);
+    slc_u128 places = 1;
+    uint64_t units;
+
+    if (options->distribution != SLC_DIST_UNIFORM) {
+        SLC_TRY(check_mode(options, err));
     }
-    if (nnz > 0) {
-        slc_full_box_sides(tensor->order, tensor->dims, nnz, ttm_mode, tensor->sides);
+    if (options->nnz > cells) {
+        return fail_places(options->nnz, cells, err);
     }
+    switch (options->distribution) {
+    case SLC_DIST_BEST:
+        tensor->placed = 0;
+        if (options->nnz > 0) {
+            slc_full_box_sides(tensor->order, tensor->dims, options->nnz, options->mode,
+                               tensor->sides);
+        }
+        break;
+    case SLC_DIST_DENSE_SLICES:
+        tensor->placed = UINT32_C(1) << (options->mode - 1);
+        break;
+    case SLC_DIST_DENSE_FIBERS:
+    case SLC_DIST_FIBERS:
+        tensor->placed = all & ~(UINT32_C(1) << (options->mode - 1));
+        break;
+    default:
+        tensor->placed = all;
+    }
+    units = slc_div_up_u64(options->nnz, count_cells(tensor, all & ~tensor->placed));
+    if (options->distribution == SLC_DIST_FIBERS) {
+        SLC_TRY(check_fibers(tensor, options, err));
+        units = options->fiber_count;
+        slc_feistel_init(&tensor->cells, tensor->sides[options->mode - 1], tensor->seed,
+                         STREAM_CELLS);
+    }
+    tensor->unit_nnz = units > 0 ? options->nnz / units : 0;
+    tensor->longer_units = units > 0 ? options->nnz % units : 0;
+    tensor->independent = !product_of(tensor->order, tensor->dims, tensor->placed, &places);
+    slc_feistel_init(&tensor->linear, places, tensor->seed, STREAM_LINEAR);
     return SLC_OK;
 }
 
@@ -209,12 +278,10 @@ enum slc_status slc_random_tensor_init(struct slc_random_tensor *tensor,
                          STREAM_IDS + mode);
     }
     tensor->hash_key = slc_random_u64(tensor->seed, STREAM_HASH, 0);
-    if (tensor->distribution == SLC_DIST_UNIFORM) {
-        status = init_uniform(tensor, options->nnz, err);
-    } else if (tensor->distribution == SLC_DIST_BEST) {
-        status = init_best(tensor, options->nnz, options->best_ttm, err);
-    } else if (tensor->distribution == SLC_DIST_WORST) {
+    if (tensor->distribution == SLC_DIST_WORST) {
         status = check_worst(tensor, options->nnz, err);
+    } else if (!is_zipf(tensor->distribution)) {
+        status = init_units(tensor, options, err);
     }
     if (status == SLC_OK && tensor->rank > 0) {
         tensor->noise_scale = options->noise * model_rms(tensor->order, tensor->rank);
@@ -243,8 +310,10 @@ uint64_t slc_random_tensor_memory_bytes(const struct slc_random_tensor *tensor)
     return bytes;
 }
 
-/* Splits a linear index into coordinates; the index of the last mode varies fastest. */
+/* Splits a linear index into the coordinates in the modes of the set `modes`; the index of the last
+ * mode varies fastest. */
 static void split_index(const struct slc_random_tensor *tensor,
+                        uint32_t modes,
                         slc_u128 index,
                         uint32_t at,
                         uint64_t *const *coords)
@@ -252,6 +321,9 @@ static void split_index(const struct slc_random_tensor *tensor,
     unsigned mode = tensor->order;
 
     while (mode-- > 0) {
+        if ((modes >> mode & 1) == 0) {
+            continue;
+        }
         if (index >> 64 == 0) {
             /* A 64-bit division is several times faster than a 128-bit division. */
             uint64_t low = (uint64_t)index;
@@ -269,11 +341,11 @@ static uint64_t draw_id(const struct slc_random_tensor *tensor, unsigned mode, u
 {
     uint64_t stream = STREAM_TRIALS + mode;
 
-    if (tensor->distribution == SLC_DIST_UNIFORM) {
-        return slc_random_below(tensor->seed, stream, index, tensor->dims[mode]);
-    }
     if (tensor->distribution == SLC_DIST_WORST) {
         return (uint64_t)slc_feistel_apply(&tensor->shuffles[mode], index);
+    }
+    if (!is_zipf(tensor->distribution)) {
+        return slc_random_below(tensor->seed, stream, index, tensor->dims[mode]);
     }
     uint64_t id = slc_zipf_draw(&tensor->zipf[mode], tensor->seed, stream, SLC_MAX_ORDER, index);
     if (tensor->distribution == SLC_DIST_ZIPF_SHUFFLED) {
@@ -282,21 +354,47 @@ static uint64_t draw_id(const struct slc_random_tensor *tensor, unsigned mode, u
     return id;
 }
 
+/* Computes the coordinates of an entry, which is the p-th of its unit. */
+static void place_entry(const struct slc_random_tensor *tensor,
+                        uint64_t entry,
+                        uint32_t at,
+                        uint64_t *const *coords)
+{
+    /* The first longer_units units have unit_nnz + 1 entries, the others unit_nnz. */
+    const uint64_t longer = tensor->longer_units * (tensor->unit_nnz + 1);
+    const bool in_longer = entry < longer;
+    const uint64_t length = tensor->unit_nnz + in_longer;
+    const uint64_t from = in_longer ? 0 : longer;
+    const uint64_t unit = (in_longer ? 0 : tensor->longer_units) + (entry - from) / length;
+    uint64_t p = (entry - from) % length;
+
+    if (tensor->distribution == SLC_DIST_FIBERS) {
+        const uint64_t cells = (uint64_t)tensor->cells.length;
+
+        p = (p + slc_random_below(tensor->seed, STREAM_FIBERS, unit, cells)) % cells;
+        p = (uint64_t)slc_feistel_apply(&tensor->cells, p);
+    }
+    split_index(tensor, ~tensor->placed, p, at, coords);
+    if (!tensor->independent) {
+        split_index(tensor, tensor->placed, slc_feistel_apply(&tensor->linear, unit), at, coords);
+        return;
+    }
+    for (unsigned mode = 0; mode < tensor->order; mode++) {
+        if ((tensor->placed >> mode & 1) != 0) {
+            coords[mode][at] = draw_id(tensor, mode, unit);
+        }
+    }
+}
+
 void slc_random_tensor_coords(const struct slc_random_tensor *tensor,
                               uint64_t begin,
                               uint64_t stride,
                               uint32_t count,
                               uint64_t *const *coords)
 {
-    bool best = tensor->distribution == SLC_DIST_BEST;
-    bool linear = best || (tensor->distribution == SLC_DIST_UNIFORM && !tensor->independent);
-
-    if (linear) {
+    if (!is_zipf(tensor->distribution) && tensor->distribution != SLC_DIST_WORST) {
         for (uint32_t i = 0; i < count; i++) {
-            uint64_t entry = begin + i * stride;
-
-            split_index(tensor, best ? entry : slc_feistel_apply(&tensor->linear, entry), i,
-                        coords);
+            place_entry(tensor, begin + i * stride, i, coords);
         }
         return;
     }

@@ -6,9 +6,11 @@
  *     n              factors: A(n)(i, r) is number i * rank + r, uniform in [0, 1)
  *     32             noise: standard normal, at index H(coordinate)
  *     33             key of H, at index 0
- *     64             permutation of linear indices (uniform)
+ *     64             permutation of the places of units (uniform; fibers and slices)
+ *     65, 66         fibers that are not dense: permutation of the cells; first cell of fiber u, at
+ *                    index u
  *     128 + n        permutation of the indices of mode n (shuffled Zipf; worst: of the index j)
- *     256 + n + 16 t trial t of entry j in mode n, at index j (Zipf; uniform: only t = 0)
+ *     256 + n + 16 t trial t of entry j in mode n, at index j (Zipf; others: only t = 0, of unit j)
  * H applies slc_mix64 to the indices i_n, mode 0 first: h = key; h = slc_mix64(h + i_n + 1). */
 #ifndef SLC_CONVERT_RANDOM_TENSOR_H
 #define SLC_CONVERT_RANDOM_TENSOR_H
@@ -27,10 +29,14 @@ struct slc_random_tensor {
     uint64_t sides[SLC_MAX_ORDER];
     uint64_t seed;
     enum slc_distribution distribution;
-    /* true: coordinates are drawn independently, because the distribution is uniform and the
-     * product of the mode sizes exceeds 2^128 */
-    bool independent;
-    struct slc_feistel linear;
+    /* Modes in which all entries of a unit have the same index, which is the place of the unit; bit
+     * n: mode n. Unused for Zipf and worst, which have no units. */
+    uint32_t placed;
+    uint64_t unit_nnz;         /* entries of a unit */
+    uint64_t longer_units;     /* the first units, which have one more entry */
+    bool independent;          /* there are more than 2^128 places */
+    struct slc_feistel linear; /* of places */
+    struct slc_feistel cells;  /* SLC_DIST_FIBERS: of the cells of a fiber */
     struct slc_feistel shuffles[SLC_MAX_ORDER];
     struct slc_zipf zipf[SLC_MAX_ORDER];
     uint32_t rank;

@@ -341,7 +341,12 @@ enum sluice_distribution {
     SLUICE_DIST_ZIPF,          /* low indices are frequent */
     SLUICE_DIST_ZIPF_SHUFFLED, /* the frequencies of SLUICE_DIST_ZIPF, with permuted indices */
     SLUICE_DIST_BEST,          /* a full box: the nonzeros touch as few rows as possible */
-    SLUICE_DIST_WORST          /* no index of any mode occurs twice */
+    SLUICE_DIST_WORST,         /* no index of any mode occurs twice */
+    /* scattered fibers or slices of a mode, which are full, or whose numbers of nonzeros differ by
+     * at most one */
+    SLUICE_DIST_DENSE_FIBERS,
+    SLUICE_DIST_DENSE_SLICES,
+    SLUICE_DIST_FIBERS /* scattered fibers of a mode, with nonzeros at random indices */
 };
 
 struct sluice_generate_options {
@@ -358,11 +363,19 @@ struct sluice_generate_options {
     /* Operation in which the nonzeros of SLUICE_DIST_BEST touch the fewest rows: 0 means MTTKRP, a
      * larger number k means a TTM in mode k - 1. */
     uint64_t best_ttm;
+    /* mode of the fibers or slices of SLUICE_DIST_DENSE_FIBERS, _DENSE_SLICES and _FIBERS */
+    uint64_t mode;
+    uint64_t fiber_count; /* number of fibers of SLUICE_DIST_FIBERS */
+    /* Name of a tensor of a paper, as in sluice-generate(1), section STAND-INS: order, mode sizes,
+     * number of nonzeros and distribution are those of its stand-in. NULL: none. */
+    const char *like;
+    double scale; /* factor of the number of nonzeros with `like`, up to 1; 0 means 1 */
 };
 
 /* Writes a random tensor: a store if `output` ends in ".slc", otherwise FROSTT text. The result is
  * a function of options, shape and seed.
- * Shapes: `dims` has `order` mode sizes; the tensor has `nnz` nonzeros.
+ * Shapes: `dims` has `order` mode sizes; the tensor has `nnz` nonzeros. With options->like, `order`
+ * and `nnz` must be 0, and `dims` may be NULL.
  * Ownership: `dims` is the caller's and is copied.
  * Errors: the common errors; SLUICE_ERR_USAGE for a shape that cannot hold `nnz` nonzeros. On
  * error, nothing is left on disk.

@@ -279,16 +279,19 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     return tensor
 
 
-def generate(output: PathLike, shape: Sequence[int], nnz: int, *, seed: int = 0, rank: int = 0, noise: float = 0,
-             distribution: str = "uniform", zipf: float = 1, codec: str = "packed", relabel: str = "none",
-             fibers: Fibers = "auto", block_bytes: Any = None, threads: int = 0, memory: Any = None,
+def generate(output: PathLike, shape: Sequence[int] = (), nnz: int = 0, *, like: Optional[str] = None, scale: float = 1,
+             seed: int = 0, rank: int = 0, noise: float = 0, distribution: str = "uniform", zipf: float = 1, mode: int = 0,
+             fiber_count: int = 0, codec: str = "packed", relabel: str = "none", fibers: Fibers = "auto", block_bytes: Any = None, threads: int = 0, memory: Any = None,
              temp_folder: Optional[PathLike] = None, max_temp: Any = None, overwrite: bool = False, progress: Optional[Progress] = None) -> Tensor:
     """
     Generates a random tensor and opens its store.
 
     If `rank` is not 0, the values are those of a random model of this rank. `distribution` selects
     the coordinates: "uniform", "zipf" or "zipf-shuffled" (with the exponent `zipf`), "best" (a full
-    box) or "worst" (no index of a mode occurs twice).
+    box), "worst" (no index of a mode occurs twice), "dense-fibers" or "dense-slices" (scattered full
+    fibers or slices of `mode`), or "fibers" (`fiber_count` scattered fibers of `mode`). `like` names a
+    tensor of a paper (sluice-generate(1), STAND-INS), and `scale` a factor of its number of nonzeros
+    up to 1: the result is a stand-in of this tensor, and `shape`, `nnz` and `distribution` are not given.
 
     >>> sluice.generate("demo.slc", (40, 30, 20), 4000, rank=3, noise=0.1)
     <sluice.Tensor 40 x 30 x 20, 4000 nonzeros, demo.slc>
@@ -300,6 +303,9 @@ def generate(output: PathLike, shape: Sequence[int], nnz: int, *, seed: int = 0,
     # In the C interface, 0 means the default. The smallest positive exponent generates the same tensor as exponent 0.
     known.zipf_exponent = real("zipf", zipf, 0) or 5e-324
     known.rank, known.noise, known.seed = rank, noise, seed
+    if like is not None:
+        known.like, known.scale = text("like", like).encode(), real("scale", scale) or -1  # in C, 0 means 1
+    known.mode, known.fiber_count = whole("mode", mode), whole("fiber_count", fiber_count)
     known.run.threads, known.run.memory_bytes, known.output.overwrite = threads, size("memory", memory), overwrite
     known.output.codec, known.output.relabel = choose("codec", CODECS, codec), choose("relabel", RELABELS, relabel)
     set_fibers(known, fibers)

@@ -31,7 +31,8 @@ ORDERS = {"absolute": False, "value": True}  # orders of top rows: whether the s
 FIBERS = {"auto": 0, "none": 1}
 Fibers = Union[str, int, "tuple[int, int]"]
 RELABELS = {"none": 1, "frequency": 2}
-DISTRIBUTIONS = {"uniform": 0, "zipf": 1, "zipf-shuffled": 2, "best": 3, "worst": 4}
+DISTRIBUTIONS = {"uniform": 0, "zipf": 1, "zipf-shuffled": 2, "best": 3, "worst": 4, "dense-fibers": 5,
+                 "dense-slices": 6, "fibers": 7}
 CONSISTENCIES = {"auto": 0, "always": 1, "never": 2}
 METHODS = {"auto": 0, "als": 1, "hals": 2, "admm": 3, "mu": 4, "pdnr": 5, "ccd": 6, "newton": 7}
 LOSSES = {"ls": 0, "poisson": 1, "bernoulli": 2, "gamma": 3, "huber": 4}

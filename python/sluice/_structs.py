@@ -120,7 +120,8 @@ class ReshapeOptions(Structure):
 
 class GenerateOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("output", OutputOptions), ("distribution", ENUM),
-                ("rank", U32), ("zipf_exponent", F64), ("noise", F64), ("seed", U64), ("best_ttm", U64)]
+                ("rank", U32), ("zipf_exponent", F64), ("noise", F64), ("seed", U64), ("best_ttm", U64), ("mode", U64),
+                ("fiber_count", U64), ("like", c_char_p), ("scale", F64)]
 
 
 class StoreInfo(Structure):

@@ -91,6 +91,31 @@ def interrupted(folder):
             call(output, None)
 
 
+def generated(folder):
+    """Distributions and stand-ins are those of the command."""
+    def path(name):
+        return os.path.join(folder, name)
+
+    for given, python in ((["--dims", "9x8x50", "--nnz", 300, "--dist", "fibers:2:90"],
+                           {"shape": (9, 8, 50), "nnz": 300, "distribution": "fibers", "mode": 1, "fiber_count": 90}),
+                          (["--dims", "9x8x50", "--nnz", 300, "--dist", "dense-slices:3"],
+                           {"shape": (9, 8, 50), "nnz": 300, "distribution": "dense-slices", "mode": 2}),
+                          (["--like", "uber", "--scale", "0.0001"], {"like": "uber", "scale": 0.0001})):
+        command("generate", path("command.slc"), *given, "--seed", 4, "-f", "-q")
+        sluice.generate(path("python.slc"), seed=4, overwrite=True, **python)
+        with open(path("command.slc/blco.blk"), "rb") as want, open(path("python.slc/blco.blk"), "rb") as got:
+            check(want.read() == got.read(), python)
+    for part, python in (("not a tensor", {"like": "uber-x"}), ("omit", {"like": "uber", "nnz": 3}),
+                         ("scale", {"like": "uber", "scale": 0}), ("in mode 4", {"shape": (3, 3), "nnz": 1, "mode": 3,
+                                                                                "distribution": "dense-fibers"})):
+        try:
+            sluice.generate(path("refused.slc"), **python)
+        except sluice.UsageError as error:
+            check(part in str(error), error)
+        else:
+            check(False, f"{python} was accepted")
+
+
 def asked(folder):
     """Properties of a store equal the output of the command."""
     made = [sluice.generate(os.path.join(folder, "in.slc"), SHAPE, 5000, fibers=(1, 3)),
@@ -481,6 +506,7 @@ run([
     ("a store in use", in_use),
     ("names in several threads", read_at_once),
     ("Ctrl-C ends every long call", interrupted),
+    ("generated tensors are those of the command", generated),
     ("a store reports the same as the command", asked),
     ("appended nonzeros bring their names", named),
     ("layouts move to other folders", striped),

@@ -1,6 +1,7 @@
 /* sluice generate: generates random tensors of any size in bounded memory. */
 #include "convert/build/resume/build_folder.h"
 #include "convert/generate/generate.h"
+#include "convert/generate/paper_tensor.h"
 #include "convert/number/number.h"
 #include "tools/build/build_options.h"
 #include "tools/forecast/forecast_ahead.h"
@@ -18,6 +19,8 @@ struct arguments {
     struct option_dims dims;
     uint64_t nnz;
     const char *dist;
+    const char *like;
+    double scale;
     uint64_t rank;
     double noise;
     uint64_t seed;
@@ -25,16 +28,27 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {"dims", OPTION_DIMS, offsetof(struct arguments, dims), .required = true, .value = "AxBxC",
-     .help = "mode sizes"},
-    {"nnz", OPTION_U64, offsetof(struct arguments, nnz), .required = true, .value = "N",
+    {"dims", OPTION_DIMS, offsetof(struct arguments, dims), .required = true, .instead = "like",
+     .value = "AxBxC", .help = "mode sizes"},
+    {"nnz", OPTION_U64, offsetof(struct arguments, nnz), .required = true, .instead = "like",
+     .value = "N",
      .help = "number of nonzeros to generate, such as 5000 or 20M; with zipf, coordinates can "
              "repeat, and a store combines equal coordinates"},
-    {"dist", OPTION_STRING, offsetof(struct arguments, dist), .value = "NAME[:S]",
-     .fallback = "uniform",
+    {"dist", OPTION_STRING, offsetof(struct arguments, dist), .instead = "like",
+     .value = "NAME[:S]", .fallback = "uniform",
      .help = "distribution of the coordinates: uniform, zipf:S (exponent S, low indices are "
              "frequent), zipf-shuffled:S (frequent indices are scattered), best (a full box), "
-             "best:K (best for a TTM in mode K) or worst (no index of a mode occurs twice)"},
+             "best:K (best for a TTM in mode K), worst (no index of a mode occurs twice), "
+             "dense-fibers:K (scattered full fibers of mode K), dense-slices:K (scattered full "
+             "slices) or fibers:K:F (F fibers)"},
+    {"like", OPTION_CHOICE, offsetof(struct arguments, like), .value = "TENSOR",
+     .choices = slc_paper_tensor_names,
+     .help = "generate a stand-in of a tensor that papers use, by order, mode sizes, nonzeros and "
+             "skew, instead of --dims, --nnz and --dist"},
+    {"scale", OPTION_DOUBLE, offsetof(struct arguments, scale), .value = "S", .fallback = "1",
+     .help =
+         "with --like: multiply the number of nonzeros by S, up to 1, and shrink the mode sizes "
+         "so that the share of nonzero cells stays the same"},
     {"rank", OPTION_U64, offsetof(struct arguments, rank), .letter = 'r', .value = "R",
      .fallback = "0", .maximum = SLC_MAX_RANK,
      .help = "use the values of a planted model of rank R; 0 means random integers from 1 to 9"},
@@ -47,62 +61,104 @@ static const struct option options[] = {
     FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
 
-/* Parses "best" or "best:2" (best for a TTM in mode 2). The generator checks that the mode exists.
- */
-static bool parse_best(const char *text, struct slc_generate_options *out)
-{
-    const char *end = text + strlen(text);
-    double mode = 0;
+/* What follows the name of a distribution, after a colon. */
+enum argument { NOTHING, EXPONENT, MODE_OR_NOTHING, MODE, MODE_AND_FIBERS };
 
-    out->distribution = SLC_DIST_BEST;
-    if (strcmp(text, "best") == 0) {
-        return true;
-    }
-    if (strncmp(text, "best:", 5) != 0 || slc_parse_f64(text + 5, end, &mode) != end || mode < 1 ||
-        mode > SLC_MAX_ORDER || mode != (unsigned)mode) {
+static const struct {
+    const char *name;
+    enum slc_distribution distribution;
+    enum argument argument;
+} distributions[] = {
+    {"uniform", SLC_DIST_UNIFORM, NOTHING},
+    {"zipf", SLC_DIST_ZIPF, EXPONENT},
+    {"zipf-shuffled", SLC_DIST_ZIPF_SHUFFLED, EXPONENT},
+    {"best", SLC_DIST_BEST, MODE_OR_NOTHING},
+    {"worst", SLC_DIST_WORST, NOTHING},
+    {"dense-fibers", SLC_DIST_DENSE_FIBERS, MODE},
+    {"dense-slices", SLC_DIST_DENSE_SLICES, MODE},
+    {"fibers", SLC_DIST_FIBERS, MODE_AND_FIBERS},
+};
+
+/* Parses a whole number from 1 to `most`, which ends at `end`. */
+static bool parse_whole(const char *text, const char *end, double most, uint64_t *whole)
+{
+    double number = 0;
+
+    if (slc_parse_f64(text, end, &number) != end || !(number >= 1) || number > most) {
         return false;
     }
-    out->best_ttm = (unsigned)mode;
-    return true;
+    *whole = (uint64_t)number;
+    return (double)*whole == number;
 }
 
-/* Parses "uniform", "zipf:1.2", "zipf-shuffled:1.2", "best", "best:2" or "worst". */
+/* Parses the text after the colon; NULL: there is no colon. The generator checks that the tensor
+ * has the mode and so many fibers. */
+static bool
+parse_argument(enum argument argument, const char *text, struct slc_generate_options *out)
+{
+    const char *end = text != NULL ? text + strlen(text) : NULL;
+    const char *colon = text != NULL && argument == MODE_AND_FIBERS ? strchr(text, ':') : end;
+    uint64_t mode = 0;
+
+    if (text == NULL) {
+        return argument != MODE && argument != MODE_AND_FIBERS;
+    }
+    if (argument == NOTHING) {
+        return false;
+    }
+    if (argument == EXPONENT) {
+        return slc_parse_f64(text, end, &out->zipf_exponent) == end && out->zipf_exponent >= 0 &&
+               out->zipf_exponent <= 100;
+    }
+    if (colon == NULL || !parse_whole(text, colon, SLC_MAX_ORDER, &mode)) {
+        return false;
+    }
+    out->mode = (unsigned)mode;
+    return argument != MODE_AND_FIBERS || parse_whole(colon + 1, end, 0x1p53, &out->fiber_count);
+}
+
+/* Parses a distribution: "zipf:1.2", "dense-fibers:2", "fibers:3:5000" .. */
 static enum slc_status
 parse_distribution(const char *text, struct slc_generate_options *out, struct slc_error *err)
 {
     const char *colon = strchr(text, ':');
     size_t bytes = colon != NULL ? (size_t)(colon - text) : strlen(text);
-    const char *end = text + strlen(text);
 
     out->zipf_exponent = 1;
-    if (bytes == 7 && memcmp(text, "uniform", 7) == 0 && colon == NULL) {
-        out->distribution = SLC_DIST_UNIFORM;
-        return SLC_OK;
-    }
-    if (strcmp(text, "worst") == 0) {
-        out->distribution = SLC_DIST_WORST;
-        return SLC_OK;
-    }
-    if (parse_best(text, out)) {
-        return SLC_OK;
-    }
-    out->distribution = bytes == 4 ? SLC_DIST_ZIPF : SLC_DIST_ZIPF_SHUFFLED;
-    if ((bytes == 4 && memcmp(text, "zipf", 4) == 0) ||
-        (bytes == 13 && memcmp(text, "zipf-shuffled", 13) == 0)) {
-        if (colon == NULL || (slc_parse_f64(colon + 1, end, &out->zipf_exponent) == end &&
-                              out->zipf_exponent >= 0 && out->zipf_exponent <= 100)) {
+    for (size_t i = 0; i < sizeof distributions / sizeof distributions[0]; i++) {
+        const char *name = distributions[i].name;
+
+        if (strlen(name) == bytes && memcmp(text, name, bytes) == 0 &&
+            parse_argument(distributions[i].argument, colon != NULL ? colon + 1 : NULL, out)) {
+            out->distribution = distributions[i].distribution;
             return SLC_OK;
         }
     }
     return slc_fail(err, SLC_ERR_USAGE,
                     "--dist: '%s' is not one of uniform, zipf:S, zipf-shuffled:S with 0 <= S <= "
-                    "100, best, best:K with a mode K, worst",
+                    "100, best, worst, best:K, dense-fibers:K, dense-slices:K, fibers:K:F with a "
+                    "mode K and a number of fibers F",
                     text);
+}
+
+/* Sets shape and distribution to those of the stand-in of --like. */
+static enum slc_status
+fill_like(const struct arguments *args, struct slc_generate_options *out, struct slc_error *err)
+{
+    if (!(args->scale > 0) || args->scale > 1) {
+        return slc_fail(err, SLC_ERR_USAGE, "--scale %g: must be above 0 and at most 1",
+                        args->scale);
+    }
+    slc_paper_tensor_options(slc_paper_tensor_find(args->like), args->scale, out);
+    return SLC_OK;
 }
 
 static enum slc_status
 fill_options(const struct arguments *args, struct slc_generate_options *out, struct slc_error *err)
 {
+    if (args->like == NULL && args->scale != 1) {
+        return slc_fail(err, SLC_ERR_USAGE, "--scale needs --like");
+    }
     SLC_TRY(build_codec(&args->build, &out->codec, err));
     out->order = args->dims.order;
     for (unsigned n = 0; n < args->dims.order; n++) {
@@ -115,16 +171,22 @@ fill_options(const struct arguments *args, struct slc_generate_options *out, str
     out->relabel = build_relabel(&args->build);
     BUILD_SET(out, &args->build);
     SLC_TRY(build_fibers(&args->build, &out->fibers, &out->run, err));
-    return parse_distribution(args->dist, out, err);
+    return args->like != NULL ? fill_like(args, out, err)
+                              : parse_distribution(args->dist, out, err);
 }
 
-static void print_report(const struct slc_generate_options *options_used,
+static void print_report(const struct arguments *args,
+                         const struct slc_generate_options *options_used,
                          const struct slc_generate_report *report)
 {
     struct format_text a;
     struct format_text b;
 
     printf("Generated %s\n", options_used->output);
+    if (args->like != NULL) {
+        printf("  %-12s %s (%s), scale %g\n", "stand-in of", args->like,
+               slc_paper_tensor_find(args->like)->source, args->scale);
+    }
     if (report->store) {
         build_report(&report->build, options_used->order, options_used->dims);
         printf("  %-12s %s merged\n", "duplicates", format_count(&a, report->build.duplicates));
@@ -248,7 +310,7 @@ static int run(const struct command *command, int argc, char **argv)
     /* If the tensor is written to standard output, no report is printed. */
     bool to_stdout = strcmp(generate.output, "-") == 0;
     if (!args.build.quiet && !to_stdout) {
-        print_report(&generate, &report);
+        print_report(&args, &generate, &report);
     }
     console_note_lost(false, report.dims_lost, generate.order, generate.dims, "");
     forecast_compare(&ahead, args.build.quiet || to_stdout, to_stdout ? NULL : generate.output);

@@ -4,6 +4,7 @@
 
 #include "convert/number/number.h"
 #include "engine/plan/plan.h"
+#include "tools/options/options_check.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -543,43 +544,6 @@ set_defaults(const struct command *command, void *values, struct slc_error *err)
     return SLC_OK;
 }
 
-static enum slc_status check_complete(const struct parse_state *state,
-                                      const struct operands *operands,
-                                      struct slc_error *err)
-{
-    const struct command *command = state->command;
-
-    if (operands->count < command->operands_min) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "%s needs %s, but %u of %u operands were given; see "
-                        "sluice %s --help",
-                        command->name, command->operands, operands->count, command->operands_min,
-                        command->name);
-    }
-    for (const struct option *option = command->options; option->name != NULL; option++) {
-        if (option->required && (state->given >> (option - command->options) & 1) == 0) {
-            return slc_fail(err, SLC_ERR_USAGE, "--%s %s must be given (%s)", option->name,
-                            option->value, option->help);
-        }
-    }
-    return SLC_OK;
-}
-
-/* Fails because of an operand beyond the last. */
-static enum slc_status
-fail_operand(const struct command *command, const char *text, struct slc_error *err)
-{
-    if (command->operands_max < 2 || strstr(command->operands, "..") == NULL) {
-        return slc_fail(err, SLC_ERR_USAGE, "unexpected argument '%s': %s accepts %s", text,
-                        command->name, command->operands_max > 0 ? command->operands : "none");
-    }
-    return slc_fail(err, SLC_ERR_USAGE,
-                    "unexpected argument '%s': %s accepts at most %u arguments, %s: %s", text,
-                    command->name, command->operands_max, command->operands,
-                    command->operands_more != NULL ? command->operands_more
-                                                   : "repeat the command for the others");
-}
-
 enum slc_status options_parse(const struct command *command,
                               int argc,
                               char **argv,
@@ -609,13 +573,13 @@ enum slc_status options_parse(const struct command *command,
                             "empty argument; %s accepts %s; is a shell variable not set?",
                             command->name, command->operands_max > 0 ? command->operands : "none");
         } else if (operands->count == command->operands_max) {
-            return fail_operand(command, text, err);
+            return options_fail_operand(command, text, err);
         } else {
             operands->text[operands->count++] = text;
         }
     }
     if (!*help) {
-        SLC_TRY(check_complete(&state, operands, err));
+        SLC_TRY(options_check_given(command, state.given, operands->count, err));
     }
     return SLC_OK;
 }

@@ -74,6 +74,9 @@ struct option {
     size_t offset;     /* offset of the field in the struct of the command */
     const char *alias; /* second long name, or NULL */
     char letter;       /* letter of the short form; 0: none */
+    /* Name of another option that replaces this option: if that is given, this option is not
+     * required and must not be given. NULL: none. */
+    const char *instead;
     bool required;
     bool automatic;       /* OPTION_DOUBLE: the word auto is a value */
     bool not_stdout;      /* OPTION_STRING: "-", which means standard output, is refused */

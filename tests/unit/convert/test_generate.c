@@ -3,7 +3,6 @@
 #include "base/random.h"
 #include "convert/export/export.h"
 #include "convert/generate/feistel.h"
-#include "convert/generate/full_box.h"
 #include "convert/generate/generate.h"
 #include "convert/generate/random_tensor.h"
 #include "convert/generate/zipf.h"
@@ -152,8 +151,8 @@ static void test_threads_do_not_matter(void)
 {
     unsigned distribution, rank, threads;
 
-    for (distribution = SLC_DIST_UNIFORM; distribution <= SLC_DIST_WORST; distribution++) {
-        for (rank = 0; rank < 4; rank += 3) {
+    for (distribution = SLC_DIST_UNIFORM; distribution <= SLC_DIST_FIBERS; distribution++) {
+        for (rank = 0; rank < (distribution > SLC_DIST_WORST ? 1 : 4); rank += 3) {
             uint64_t text = 0, store = 0;
 
             for (threads = 1; threads <= 3; threads += slc_test_quick() ? 2 : 1) {
@@ -166,6 +165,8 @@ static void test_threads_do_not_matter(void)
                 if (distribution == SLC_DIST_WORST) {
                     options.dims[0] = options.dims[1] = options.dims[2] = options.nnz;
                 }
+                options.mode = distribution > SLC_DIST_WORST ? 3 : 0;
+                options.fiber_count = 900;
                 options.rank = rank;
                 options.noise = 0.1;
                 options.threads = threads;
@@ -323,186 +324,12 @@ static void test_extremes(void)
     SLC_ASSERT_FAILS(slc_generate(&options, &report, &err), SLC_ERR_USAGE, &err, "mode 4");
 }
 
-/* Rows that a TTM (mode from 1) or MTTKRPs (0) of a full box touch. */
-static uint64_t box_rows(unsigned order, const uint64_t *sides, unsigned ttm_mode)
-{
-    uint64_t sum = 0, fibers = 1;
-    unsigned n;
-
-    for (n = 0; n < order; n++) {
-        sum += sides[n];
-        fibers *= n + 1 == ttm_mode ? 1 : sides[n];
-    }
-    return ttm_mode == 0 ? sum : sides[ttm_mode - 1] + fibers;
-}
-
-/* The minimal number of rows of all boxes within `dims` with at least `nnz` cells. */
-static uint64_t fewest_rows(const uint64_t *dims, uint64_t nnz, unsigned ttm_mode)
-{
-    uint64_t fewest = UINT64_MAX;
-    uint64_t sides[3];
-
-    for (sides[0] = 1; sides[0] <= dims[0]; sides[0]++) {
-        for (sides[1] = 1; sides[1] <= dims[1]; sides[1]++) {
-            for (sides[2] = 1; sides[2] <= dims[2]; sides[2]++) {
-                uint64_t rows = box_rows(3, sides, ttm_mode);
-
-                if (sides[0] * sides[1] * sides[2] >= nnz && rows < fewest) {
-                    fewest = rows;
-                }
-            }
-        }
-    }
-    return fewest;
-}
-
-/* Compares the chosen box with every other box. */
-static void test_boxes(void)
-{
-    uint64_t seed = slc_test_seed();
-    uint64_t i;
-    unsigned n;
-
-    for (i = 0; i < 300; i++) {
-        uint64_t dims[3], sides[3];
-        uint64_t cells = 1, nnz;
-
-        for (n = 0; n < 3; n++) {
-            dims[n] = 1 + slc_random_below(seed, n, i, 14);
-            cells *= dims[n];
-        }
-        nnz = 1 + slc_random_below(seed, 3, i, cells);
-        for (n = 0; n <= 3; n++) {
-            uint64_t fewest = fewest_rows(dims, nnz, n);
-
-            slc_full_box_sides(3, dims, nnz, n, sides);
-            CU_ASSERT(sides[0] * sides[1] * sides[2] >= nnz);
-            CU_ASSERT(sides[0] <= dims[0] && sides[1] <= dims[1] && sides[2] <= dims[2]);
-            /* The sides of a TTM's slice are rounded up separately. */
-            CU_ASSERT(box_rows(3, sides, n) <= fewest + (n == 0 ? 0 : fewest / 4 + 1));
-        }
-    }
-    {
-        const uint64_t dims[2] = {UINT64_C(1) << 62, UINT64_C(1) << 62};
-        uint64_t sides[2];
-
-        slc_full_box_sides(2, dims, UINT64_C(1) << 62, 0, sides);
-        CU_ASSERT(sides[0] == UINT64_C(1) << 31 && sides[1] == UINT64_C(1) << 31);
-        slc_full_box_sides(1, dims, (UINT64_C(1) << 62) - 1, 1, sides);
-        CU_ASSERT(sides[0] == (UINT64_C(1) << 62) - 1);
-    }
-}
-
-enum { BOUND_NNZ = 3000, BOUND_LENGTH = 3500 };
-
-/* Draws the BOUND_NNZ nonzeros of a best or worst case in one call. */
-static void draw_bound(const struct slc_generate_options *options, uint64_t (*columns)[BOUND_NNZ])
-{
-    uint64_t *out[SLC_MAX_ORDER] = {columns[0], columns[1], columns[2]};
-    struct slc_error err = SLC_ERROR_INIT;
-    struct slc_random_tensor tensor;
-
-    SLC_ASSERT_OK(slc_random_tensor_init(&tensor, options, 0, &err), &err);
-    slc_random_tensor_coords(&tensor, 0, 1, BOUND_NNZ, out);
-    slc_random_tensor_destroy(&tensor);
-}
-
-static struct slc_generate_options bound_options(enum slc_distribution distribution)
-{
-    struct slc_generate_options options = base_options(in_folder("bound.slc"));
-
-    options.distribution = distribution;
-    options.nnz = BOUND_NNZ;
-    options.dims[0] = BOUND_LENGTH;
-    options.dims[1] = BOUND_LENGTH;
-    options.dims[2] = BOUND_LENGTH;
-    return options;
-}
-
-/* No index occurs twice in any mode, for any seed, which determines all of them. */
-static void test_worst(void)
-{
-    static uint64_t columns[3][BOUND_NNZ], others[3][BOUND_NNZ];
-    struct slc_generate_options options = bound_options(SLC_DIST_WORST);
-    struct slc_generate_report report;
-    struct slc_error err = SLC_ERROR_INIT;
-    uint64_t wrong = 0, same = 0, ascending = 0;
-    unsigned n, i;
-
-    draw_bound(&options, columns);
-    options.seed++;
-    draw_bound(&options, others);
-    for (n = 0; n < 3; n++) {
-        unsigned char seen[BOUND_LENGTH] = {0};
-
-        for (i = 0; i < BOUND_NNZ; i++) {
-            wrong += columns[n][i] >= BOUND_LENGTH || seen[columns[n][i]]++;
-            same += columns[n][i] == others[n][i];
-            ascending += i > 0 && columns[n][i] == columns[n][i - 1] + 1;
-        }
-    }
-    CU_ASSERT_EQUAL(wrong, 0);
-    CU_ASSERT(same < 30 && ascending < 30);
-    SLC_ASSERT_OK(slc_generate(&options, &report, &err), &err);
-    CU_ASSERT_EQUAL(report.build.summary.nnz, BOUND_NNZ);
-    CU_ASSERT_EQUAL(report.build.duplicates, 0);
-    options.dims[1] = BOUND_NNZ - 1;
-    SLC_ASSERT_FAILS(slc_generate(&options, &report, &err), SLC_ERR_USAGE, &err, "mode 2 of");
-}
-
-/* A full box with the fewest rows; a TTM's has long fibers in its mode. */
-static void test_best(void)
-{
-    static uint64_t columns[3][BOUND_NNZ];
-    /* 3000 nonzeros: they fit in 15 x 15 x 14 cells; for a TTM in 55 x 55 = 3025. */
-    static const uint64_t longest[4][3] = {{15, 15, 15}, {55, 8, 7}, {8, 55, 7}, {8, 7, 55}};
-    struct slc_generate_options options = bound_options(SLC_DIST_BEST);
-    struct slc_generate_report report;
-    struct slc_error err = SLC_ERROR_INIT;
-    unsigned n, i;
-
-    for (options.best_ttm = 0; options.best_ttm <= 3; options.best_ttm++) {
-        uint64_t most[3] = {0};
-        uint64_t sides[3];
-        uint64_t wrong = 0;
-
-        slc_full_box_sides(3, options.dims, BOUND_NNZ, options.best_ttm, sides);
-        draw_bound(&options, columns);
-        for (i = 0; i < BOUND_NNZ; i++) {
-            /* The last mode varies fastest: every cell up to the last is used once. */
-            wrong += (columns[0][i] * sides[1] + columns[1][i]) * sides[2] + columns[2][i] != i;
-            for (n = 0; n < 3; n++) {
-                most[n] = columns[n][i] > most[n] ? columns[n][i] : most[n];
-            }
-        }
-        CU_ASSERT_EQUAL(wrong, 0);
-        for (n = 0; n < 3; n++) {
-            CU_ASSERT(most[n] < sides[n]);
-            CU_ASSERT(sides[n] <= longest[options.best_ttm][n]);
-        }
-        SLC_ASSERT_OK(slc_generate(&options, &report, &err), &err);
-        CU_ASSERT_EQUAL(report.build.summary.nnz, BOUND_NNZ);
-        CU_ASSERT_EQUAL(report.build.duplicates, 0);
-    }
-    SLC_ASSERT_FAILS(slc_generate(&options, &report, &err), SLC_ERR_USAGE, &err, "TTM in mode 4");
-    options.best_ttm = 0;
-    options.dims[0] = options.dims[1] = options.dims[2] = 14;
-    slc_error_clear(&err);
-    SLC_ASSERT_FAILS(slc_generate(&options, &report, &err), SLC_ERR_USAGE, &err, "2744 cells");
-    options.nnz = 0;
-    slc_error_clear(&err);
-    SLC_ASSERT_OK(slc_generate(&options, &report, &err), &err);
-}
-
 static const struct slc_test tests[] = {
     {"permutations are permutations", test_permutations},
     {"Zipf frequencies", test_zipf},
     {"threads do not matter", test_threads_do_not_matter},
     {"values follow the model", test_values_follow_the_model},
     {"tables do not matter", test_tables_do_not_matter},
-    {"boxes touch the fewest rows", test_boxes},
-    {"worst case: no row twice", test_worst},
-    {"best case: the fewest rows", test_best},
     {"extremes and refusals", test_extremes},
 };
 
