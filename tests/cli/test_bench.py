@@ -630,13 +630,102 @@ def roofline(folder):
 
 
 def check_roofline_bounds(tensor, order, nnz):
-    """The same number of nonzeros; the worst case has the same size in every mode, the best case is
-    minimal in each."""
-    best, worst = tensor["best"], tensor["worst"]
-    check(best["nnz"] == worst["nnz"] == nnz, f"{tensor}")
-    check(worst["dims"] == [nnz] * order, f"{worst}")
-    check(math.prod(best["dims"]) >= nnz, f"{best}")
-    check(max(best["dims"]) - 1 <= nnz ** (1 / order), f"{best}")
+    """The same number of nonzeros; the worst case has the same size in every mode, the best cases of
+    a mode are dense slices with long fibers, and dense fibers of the length of a square root."""
+    worst = tensor["worst"]
+    check(worst["nnz"] == nnz and worst["dims"] == [nnz] * order, f"{worst}")
+    cases = [(best["distribution"], best["mode"]) for best in tensor["best"]]
+    check(cases == [(name, n) for name in ("dense-slices", "dense-fibers") for n in range(1, order + 1)], f"{cases}")
+    for best in tensor["best"]:
+        own, others = best["dims"][best["mode"] - 1], math.prod(best["dims"]) // best["dims"][best["mode"] - 1]
+        scatter = 4 if order > 1 else 1
+        if best["distribution"] == "dense-slices":
+            last = order - 1 if best["mode"] < order else order - 2
+            length = max(math.ceil(nnz ** (1 / order) - 1e-9), min(math.isqrt(nnz), 256)) if order > 1 else 1
+            check(order == 1 or best["dims"][last] == length, f"{best}")
+            even = (nnz / length) ** (1 / max(order - 1, 1)) + 2
+            check(all(size <= (scatter if n + 1 == best["mode"] else 1) * even
+                      for n, size in enumerate(best["dims"]) if n != last or order == 1), f"{best}")
+            check(own // scatter * others >= nnz, f"{best}")
+        else:
+            check(own == (math.ceil(nnz ** 0.5) if order > 1 else nnz), f"{best}")
+            check(own * others >= nnz * scatter ** (order - 1), f"{best}")
+        check(best["nnz"] == nnz, f"{best}")
+
+
+# Operations, loads and stores of table 2 of the paper, for one thread: C columns, f fibers of a slice, z nonzeros of
+# a fiber or slice. Then those of table 3, for the tensor: F fibers, S slices, Z nonzeros.
+TABLE_2 = {("ttm", "element-centric"): lambda C, f, z: (2 * z, 2 + 3 * z, 1),
+           ("ttm", "fiber-centric"): lambda C, f, z: (2 * C * z, 2 + z * (C + 2), C),
+           ("mttkrp", "element-centric"): lambda C, f, z: (2 * (f + z), 3 * (1 + z + f), 1),
+           ("mttkrp", "row-centric"): lambda C, f, z: (2 * C * (f + z), (C + 2) * (f + z) + 3, C)}
+TABLE_3 = {"ttm": lambda C, S, F, Z: (2 * C * Z, F + Z * (C + 2) + 1, F * C),
+           "mttkrp": lambda C, S, F, Z: (2 * C * (F + Z), S + 2 + (C + 2) * (F + Z), S * C)}
+AI_MIN = {"ttm": 1 / 12, "mttkrp": 1 / 10}
+AI_MAX = {"element-centric": 1 / 6}  # 1/2 for all others
+
+
+def per_byte(counts):
+    """Equation 4 of the paper."""
+    return 0.25 * counts[0] / (counts[1] + counts[2])
+
+
+def check_intensity(row, coords):
+    """Compares a row with the tables, evaluated by hand from the coordinates of a tensor of 3 modes."""
+    mttkrp, mode = row["operation"] == "mttkrp", row["mode"] - 1
+    fiber_mode = max(n for n in range(3) if n != mode) if mttkrp else mode
+    check(row["fiber_mode"] == fiber_mode + 1, f"{row}")
+    places = {}
+    for each in coords:
+        unit = (each[mode],) if mttkrp else each[:mode] + each[mode + 1:]
+        places.setdefault(unit, []).append(each[:fiber_mode] + each[fiber_mode + 1:])
+    units = [(len(set(fibers)), len(fibers)) for fibers in places.values()]
+    fibers = sum(f for f, z in units)
+    check(row["fibers"] == fibers and row.get("slices") == (len(units) if mttkrp else None), f"{row}")
+    C = row.get("rank", 1)
+    if row["form"] == "fpga":
+        counts = TABLE_3[row["operation"]](C, len(units), fibers, len(coords))
+    else:
+        threads = [TABLE_2[row["operation"], row["form"]](C, f, z) for f, z in units]
+        counts = tuple(map(sum, zip(*threads)))
+        check(close(row["least_flop_per_byte"], min(map(per_byte, threads))), f"{row}")
+        check(close(row["most_flop_per_byte"], max(map(per_byte, threads))), f"{row}")
+    check((row["operations"], row["loads"], row["stores"]) == counts, f"{row}, not {counts}")
+    check(close(row["flop_per_byte"], per_byte(counts)), f"{row}")
+    check(close(row["ai_min"], AI_MIN[row["operation"]]), f"{row}")
+    check(close(row["ai_max"], AI_MAX.get(row["form"], 1 / 2)), f"{row}")
+    check(row["ai_min"] <= row["flop_per_byte"] <= row["ai_max"], f"{row}")
+
+
+def intensity(folder):
+    """The arithmetic intensity and its bounds are those of tables 2 and 3 of the paper, also with
+    several blocks, with layouts of fibers, and from best cases."""
+    path = [os.path.join(folder, f"{n}.slc") for n in range(4)]
+    sluice("generate", path[0], "--dims", "30x400x50", "--nnz", 5000, "--dist", "zipf:1.1", "--block-bytes", "4KiB", "-q")
+    sluice("layout", path[0], "--fiber=2", "-q")
+    sluice("generate", path[1], "--dims", "20x9x200", "--nnz", 2000, "--dist", "dense-fibers:3", "-q")
+    sluice("generate", path[2], "--dims", "50x9x20", "--nnz", 1801, "--dist", "dense-slices:1", "--relabel", "frequency", "-q")
+    sluice("generate", path[3], "--dims", "5x4x3x6", "--nnz", 100, "-q")
+    record = bench("roofline", *path, "-r", "1,16", "-n", 1, "--warm-up", 0, "-t", 1, "--kernel", "ttm-nonzero")
+    for tensor in path[:3]:
+        text = sluice("export", tensor, "-", "-q")[0]
+        coords = [tuple(map(int, line.split()[:3])) for line in text.splitlines() if not line.startswith("#")]
+        rows = [row for row in record["intensity"] if row["tensor"] == os.path.basename(tensor)[:-4]]
+        check(len(rows) == 2 * 3 * 5, f"{rows}")
+        for row in rows:
+            check_intensity(row, coords)
+    # With 4 modes, a fiber of an MTTKRP has two indices and two rows: one more product per column.
+    row = [row for row in record["intensity"] if row["tensor"] == "3" and row["form"] == "row-centric"][1]
+    slices, fibers = row["slices"], row["fibers"]
+    check((row["rank"], row["operations"], row["loads"], row["stores"])
+          == (16, 16 * (2 * 100 + 3 * fibers), 18 * 100 + 35 * fibers + 3 * slices, 16 * slices), f"{row}")
+    sluice("generate", path[0], "--dims", "9000000x9000000x9", "--nnz", 100, "-q", "-f")
+    out, messages = sluice("bench", "roofline", path[0], "-r", 2, "-n", 1, "--warm-up", 0, "-t", 1, "--memory", "160MiB",
+                           "--kernel", "ttm-nonzero", *SMALL_SET, "--json")
+    record = json.loads(out)
+    told = [(item["kernel"], item["mode"]) for item in record["left_out"] if "of 9000000 slices" in item["why"]]
+    check(told == [("intensity", n) for n in (1, 2, 3)] and record["intensity"] == [], f"{record['left_out']}")
+    check("intensity at rank 2 is left out: " in messages, messages)
 
 
 def attributes(tree):
@@ -661,8 +750,9 @@ def roofline_picture(folder):
     names = [tensor["name"] for tensor in record["tensors"]]
     check(names == [os.path.basename(odd)[:-4], os.path.join(other, "x"), os.path.join(folder, "x")],
           f"{names}")
-    check(record["tensors"][2]["best"]["value_type"] == "f64", f"{record['tensors'][2]}")
-    check(record["tensors"][1]["best"]["value_type"] == "f32", f"{record['tensors'][1]}")
+    for tensor, kind in ((2, "f64"), (1, "f32")):
+        types = {best["value_type"] for best in record["tensors"][tensor]["best"]}
+        check(types == {kind} and record["tensors"][tensor]["worst"]["value_type"] == kind, f"{record['tensors'][tensor]}")
     tree = ElementTree.parse(svg).getroot()
     check(tree.tag == "{http://www.w3.org/2000/svg}svg", tree.tag)
     tags = {element.tag.split("}")[1] for element in tree.iter()}
@@ -1012,6 +1102,7 @@ tests = [
     ("bench ttm: shapes and refusals", ttm),
     ("bench fpga: counts, figures and refusals", fpga),
     ("bench roofline: shapes and bounds", roofline),
+    ("bench roofline: arithmetic intensity", intensity),
     ("bench roofline: picture", roofline_picture),
     ("bench roofline: refusals", roofline_refuses),
     ("bench codec: shapes", codec),

@@ -5,8 +5,8 @@
  * As in the paper, an MTTKRP reads the fibers of the last mode other than its own. */
 #include "fpga/model/model.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/fpga/fiber_count.h"
 #include "tools/bench/measure/run.h"
+#include "tools/bench/product/fiber_count.h"
 #include "tools/session/common_options.h"
 #include "tools/session/session.h"
 
@@ -99,7 +99,6 @@ struct fpga_bench {
     const struct arguments *args;
     struct slc_session session;
     struct slc_fpga_device device;
-    char *folder;
     struct fiber_count counts[SLC_MAX_ORDER]; /* per mode of the fibers */
     bool counted[SLC_MAX_ORDER];
     json_t *rows;
@@ -183,17 +182,15 @@ static enum slc_status count_fibers(struct fpga_bench *bench, unsigned mode, str
     if (bench->counted[mode]) {
         return SLC_OK;
     }
-    char *path = slc_path_join(bench->folder, "fibers");
-    enum slc_status status = slc_check_memory(path != NULL, err, "for a path");
-    SLC_THEN(status,
-             fiber_count_scan(&bench->session.store,
-                              &(struct fiber_order_options){.mode = mode,
-                                                            .memory_bytes = args->memory,
-                                                            .threads = (unsigned)args->threads,
-                                                            .output = path,
-                                                            .quiet = true},
-                              &bench->counts[mode], err));
-    slc_free(path);
+    const struct fiber_order_options wanted = {.mode = mode,
+                                               .memory_bytes = args->memory,
+                                               .threads = (unsigned)args->threads,
+                                               .quiet = true};
+    const struct slc_store *store = &bench->session.store;
+    enum slc_status status = fiber_count_scan(
+        store, &wanted, args->temp_dir, store->manifest.order == 3, &bench->counts[mode], err);
+
+    slc_buffer_destroy(&bench->counts[mode].memory);
     bench->counted[mode] = status == SLC_OK;
     return status;
 }
@@ -216,11 +213,9 @@ static enum slc_status add_mode(struct fpga_bench *bench,
                                 struct slc_error *err)
 {
     const struct slc_manifest *manifest = &bench->session.store.manifest;
-    unsigned fiber_mode = mode;
+    const unsigned fiber_mode =
+        design == SLC_FPGA_MTTKRP ? fiber_count_mode(manifest->order, mode) : mode;
 
-    if (design == SLC_FPGA_MTTKRP) {
-        fiber_mode = mode == manifest->order - 1 ? mode - 1 : manifest->order - 1;
-    }
     SLC_TRY(count_fibers(bench, fiber_mode, err));
     add_rows(bench, design, mode + 1,
              &(struct slc_fpga_work){.slices = bench->counts[fiber_mode].slices[mode],
@@ -251,7 +246,6 @@ add_store(struct fpga_bench *bench, const char *path, json_t *record, struct slc
     const struct slc_manifest *manifest = &bench->session.store.manifest;
 
     SLC_TRY(bench_open_store(&bench->session, path, args->memory, args->mode, err));
-    SLC_TRY(bench_temp_folder(args->temp_dir, &bench->folder, err));
     bench_set_tensor(record, &bench->session.store);
     for (enum slc_fpga_design design = 0; design < SLC_FPGA_DESIGNS; design++) {
         for (unsigned n = 0; n < manifest->order; n++) {
@@ -323,13 +317,12 @@ static void close_all(void *state)
 {
     struct fpga_bench *bench = state;
 
-    bench_temp_folder_remove(bench->folder);
     session_close(&bench->session);
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    static struct fpga_bench bench = {.folder = NULL};
+    static struct fpga_bench bench = {.rows = NULL};
     struct arguments args = {.mode = 0};
 
     bench.args = &args;

@@ -1,21 +1,18 @@
 /* sluice bench roofline: compares the performance of each kernel, rank and mode on stores with the
  * roofs of this machine (roofs.h). Prints tables and draws a picture. With --bounds it also
- * measures a best and a worst case of each tensor: a tensor of the same order whose rows are reused
- * as often as possible, and one without reuse (see "bounds" below).
+ * measures the best cases and a worst case of each tensor (roofline_bound.h). Also prints the
+ * arithmetic intensity of each tensor by the tables of a paper (intensity.h).
  *
  * A kernel is compared with the roof of the memory level that can hold the matrix rows of the
  * kernel, because a kernel reads each nonzero once, but reuses matrix rows. For each tensor, all
- * kernels and ranks are measured on the store, then on the best case, then on the worst case. */
-#include "base/memory/checked.h"
+ * kernels and ranks are measured on the store, then on the best cases, then on the worst case. */
 #include "base/thread/team.h"
-#include "convert/build/sort/fibers.h"
-#include "convert/generate/full_box.h"
-#include "convert/generate/generate.h"
 #include "cpu/cpu.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/measure/run.h"
-#include "tools/bench/mttkrp/mttkrp_model.h"
+#include "tools/bench/roofline/intensity.h"
 #include "tools/bench/roofline/roofline.h"
+#include "tools/bench/roofline/roofline_bound.h"
 #include "tools/bench/roofline/roofs.h"
 #include "tools/progress/console.h"
 #include "tools/session/common_options.h"
@@ -65,8 +62,8 @@ static const struct option options[] = {
      .help = "GPU memory that may be used, such as 512MiB or 4G; nine tenths of the free memory if "
              "not given"},
     {"bounds", OPTION_FLAG, offsetof(struct arguments, bounds),
-     .help = "also measure two tensors with the order and the nonzeros of "
-             "each store: one whose rows are reused as often as possible, "
+     .help = "also measure tensors with the order and the nonzeros of "
+             "each store: ones whose rows are reused as often as possible, "
              "and one without reuse"},
     {"svg", OPTION_STRING, offsetof(struct arguments, svg), .value = "FILE", .not_stdout = true,
      .help = "write a picture of roofs and kernels to FILE, which is replaced"},
@@ -109,122 +106,33 @@ static const struct bench_column columns[] = {{"tensor", "tensor", 0, 0},
                                               {"position", "attained is", 0, 0},
                                               {NULL, NULL, 0, 0}};
 
+static const struct bench_column intensity_columns[] = {{"tensor", "tensor", 0, 0},
+                                                        {"operation", "operation", 0, 0},
+                                                        {"form", "form", 0, 0},
+                                                        {"rank", "rank", 0, 0},
+                                                        {"mode", "mode", 0, 0},
+                                                        {"fiber_mode", "fibers of", 0, 0},
+                                                        {"slices", "slices", 0, 0},
+                                                        {"fibers", "fibers", 0, 0},
+                                                        {"ai_min", "AI min", 1, 4},
+                                                        {"least_flop_per_byte", "least", 1, 4},
+                                                        {"flop_per_byte", "flop/B", 1, 4},
+                                                        {"most_flop_per_byte", "most", 1, 4},
+                                                        {"ai_max", "AI max", 1, 4},
+                                                        {NULL, NULL, 0, 0}};
+
 static const struct bench_table tables[] = {{"peaks", peak_columns, false},
                                             {"levels", level_columns, false},
+                                            {"intensity", intensity_columns, true},
                                             {"rows", columns, false},
                                             {"bounds", columns, true},
                                             {NULL, NULL, false}};
 
-/* ---- bounds */
-
-/* The best and the worst case of a tensor ([XPLAT] section 3) have its order, its type of values
- * and its number of nonzeros (or fewer, see bound_init). The best case uses each row as often as
- * possible, the worst case uses each row once (convert/generate/generate.h). To the extent that the
- * reuse of rows determines the performance of a kernel, its performance on the two cases bounds its
- * performance on the tensor. */
 enum roofline_case { ROOFLINE_GIVEN, ROOFLINE_BEST, ROOFLINE_WORST };
 enum { ROOFLINE_CASES = 3 };
 
-struct roofline_bound {
-    unsigned order;
-    uint64_t nnz; /* nonzeros of the tensor, or fewer if the worst case would not fit */
-    enum slc_value_type value_type;
-    unsigned threads;
-    uint64_t memory_bytes;
-};
-
-enum {
-    /* bytes per nonzero of a replica, without offsets: value, share of a fiber run */
-    COPY_BYTES = 16,
-    STORE_BYTES = 24, /* bytes per nonzero of a store: a key of at most 128 bits and a value */
-    BLOCK_BYTES = 4 << 20
-};
-
-/* Returns the bytes of memory per nonzero of the worst case: factor rows, an output row and its
- * private copies (one per thread), replicas (counted twice, because sorting needs the same amount
- * again), and the store. */
-static uint64_t
-worst_bytes_per_nnz(unsigned order, enum slc_value_type precision, uint32_t rank, unsigned threads)
-{
-    const uint64_t row_bytes = bench_model_row_bytes(precision, rank);
-    const uint64_t sums_bytes = bench_model_row_bytes(SLC_F64, rank);
-    const uint64_t copy_bytes = COPY_BYTES + 4 * (uint64_t)order;
-
-    return order * row_bytes + (1 + (uint64_t)threads) * sums_bytes + 2 * order * copy_bytes +
-           STORE_BYTES;
-}
-
-/* Chooses the size of the best and the worst case for MTTKRPs at `rank`. The mode sizes of the
- * worst case equal its number of nonzeros. Both cases have fewer nonzeros than the tensor if the
- * factors and replicas of the worst case would otherwise exceed half of the budget, or its
- * coordinates would need more than 128 bits. */
-static void bound_init(struct roofline_bound *bound,
-                       const struct slc_manifest *manifest,
-                       enum slc_value_type precision,
-                       uint32_t rank,
-                       unsigned threads,
-                       uint64_t memory_bytes)
-{
-    const uint64_t each = worst_bytes_per_nnz(manifest->order, precision, rank, threads);
-    const unsigned key_bits = SLC_MAX_KEY_BITS / manifest->order;
-
-    *bound = (struct roofline_bound){.order = manifest->order,
-                                     .nnz = slc_min_u64(manifest->nnz, memory_bytes / 2 / each),
-                                     .value_type = manifest->value_type,
-                                     .threads = threads,
-                                     .memory_bytes = memory_bytes};
-    if (key_bits < 64) {
-        bound->nnz = slc_min_u64(bound->nnz, UINT64_C(1) << key_bits);
-    }
-}
-
-/* Writes the best or the worst case to the store `path`. Errors: those of slc_generate. */
-static enum slc_status bound_make(const struct roofline_bound *bound,
-                                  enum roofline_case which,
-                                  const char *path,
-                                  struct slc_error *err)
-{
-    struct slc_generate_options wanted = {.output = path,
-                                          .order = bound->order,
-                                          .nnz = bound->nnz,
-                                          .distribution = which == ROOFLINE_BEST ? SLC_DIST_BEST
-                                                                                 : SLC_DIST_WORST,
-                                          /* Rank 0 makes integers, which f32 stores exactly. f32
-                                             would round the values of a model of rank 1. */
-                                          .rank = bound->value_type == SLC_F32 ? 0 : 1,
-                                          .codec = SLC_CODEC_PACKED,
-                                          .fibers = SLC_FIBERS_NONE,
-                                          .relabel = SLC_RELABEL_NONE,
-                                          .block_bytes = BLOCK_BYTES,
-                                          .memory_bytes = bound->memory_bytes,
-                                          .threads = bound->threads};
-    struct slc_generate_report report;
-
-    for (unsigned n = 0; n < bound->order; n++) {
-        wanted.dims[n] = bound->nnz;
-    }
-    if (which == ROOFLINE_BEST) {
-        uint64_t sides[SLC_MAX_ORDER];
-
-        /* Modes larger than the box would have unused rows, which would only need memory. */
-        slc_full_box_sides(bound->order, wanted.dims, bound->nnz, 0, sides);
-        /* Keep fibers of the mode with the longest side together. The automatic choice, from a
-         * sample, does not find this mode in a full box. */
-        wanted.fibers = SLC_FIBERS_GIVEN;
-        wanted.run = (struct slc_fiber_run){.bits = SLC_FIBER_BITS};
-        for (unsigned n = 0; n < bound->order; n++) {
-            wanted.dims[n] = sides[n];
-            wanted.run.mode = sides[n] > sides[wanted.run.mode] ? n : wanted.run.mode;
-        }
-    }
-    return slc_generate(&wanted, &report, err);
-}
-
-/* ---- the benchmark */
-
-/* The measurements (points of the picture) of one tensor, by rank, kernel and mode. */
-typedef struct roofline_point roofline_points[OPTION_COUNTS_MAX][ROOFLINE_KERNELS_MAX]
-                                             [SLC_MAX_ORDER];
+/* The measurements (points of the picture) of one tensor at one rank, by kernel and mode. */
+typedef struct roofline_point roofline_points[ROOFLINE_KERNELS_MAX][SLC_MAX_ORDER];
 
 /* State of a run. */
 struct roofline_bench {
@@ -237,9 +145,9 @@ struct roofline_bench {
     unsigned kernel_count;
     unsigned threads;
     enum slc_value_type precision;
-    char *folder;            /* folder of the best and worst cases, or NULL */
-    roofline_points *points; /* one element per roofline_case */
-    json_t *tensors, *rows, *bounds, *left_out;
+    char *folder;                            /* folder of the best and worst cases, or NULL */
+    roofline_points *points[ROOFLINE_CASES]; /* one element per rank */
+    json_t *tensors, *intensity, *rows, *bounds, *left_out;
     char name[256]; /* name of the tensor being measured */
 };
 
@@ -263,40 +171,6 @@ static enum slc_status check_kernel(const struct roofline_bench *bench, struct s
                     bench->args->kernel);
 }
 
-/* Measures every kernel at every rank on the open store. */
-static enum slc_status
-measure_case(struct roofline_bench *bench, enum roofline_case which, struct slc_error *err)
-{
-    const struct arguments *args = bench->args;
-    struct roofline_job job = {.session = &bench->session,
-                               .threads = bench->threads,
-                               .precision = bench->precision,
-                               .instruction_set = bench->roofs.instruction_set,
-                               .memory_bytes = args->memory,
-                               .warm_up = (unsigned)args->bench.warm_up,
-                               .repeats = (unsigned)args->bench.repeats,
-                               .left_out = bench->left_out,
-                               .tensor = bench->name,
-                               .case_name = case_names[which],
-                               .device_memory = args->device_memory,
-                               .temp_dir = args->temp_dir};
-    roofline_points *points = &bench->points[which];
-    const unsigned order = bench->session.store.manifest.order;
-    enum slc_status status = SLC_OK;
-
-    for (unsigned r = 0; r < args->ranks.count && status == SLC_OK; r++) {
-        job.rank = (uint32_t)args->ranks.number[r];
-        for (unsigned k = 0; k < bench->kernel_count && status == SLC_OK; k++) {
-            if (kernel_wanted(bench, k)) {
-                job.kernel = bench->kernels[k].name;
-                status = roofline_leave_out(
-                    &job, 0, order, bench->kernels[k].measure(&job, (*points)[r][k], err), err);
-            }
-        }
-    }
-    return status;
-}
-
 static uint32_t largest_rank(const struct arguments *args)
 {
     uint64_t largest = 0;
@@ -307,26 +181,119 @@ static uint32_t largest_rank(const struct arguments *args)
     return (uint32_t)largest;
 }
 
-/* Makes the best or worst case, measures it and removes it. Adds its description to `tensor`. */
+static struct roofline_job new_job(struct roofline_bench *bench, enum roofline_case which)
+{
+    const struct arguments *args = bench->args;
+
+    return (struct roofline_job){.session = &bench->session,
+                                 .mode_end = bench->session.store.manifest.order,
+                                 .threads = bench->threads,
+                                 .precision = bench->precision,
+                                 .instruction_set = bench->roofs.instruction_set,
+                                 .memory_bytes = args->memory,
+                                 .warm_up = (unsigned)args->bench.warm_up,
+                                 .repeats = (unsigned)args->bench.repeats,
+                                 .left_out = bench->left_out,
+                                 .tensor = bench->name,
+                                 .case_name = case_names[which],
+                                 .device_memory = args->device_memory,
+                                 .temp_dir = args->temp_dir};
+}
+
+/* Measures the kernels of a case on the open store, at every rank. `best`: NULL for all kernels and
+ * modes, otherwise the only kernels and the only mode to measure. */
+static enum slc_status measure_case(struct roofline_bench *bench,
+                                    enum roofline_case which,
+                                    const struct roofline_best *best,
+                                    struct slc_error *err)
+{
+    const struct arguments *args = bench->args;
+    struct roofline_job job = new_job(bench, which);
+    enum slc_status status = SLC_OK;
+
+    if (best != NULL) {
+        job.mode_begin = best->mode;
+        job.mode_end = best->mode + 1;
+    }
+    for (unsigned r = 0; r < args->ranks.count && status == SLC_OK; r++) {
+        job.rank = (uint32_t)args->ranks.number[r];
+        for (unsigned k = 0; k < bench->kernel_count && status == SLC_OK; k++) {
+            if (kernel_wanted(bench, k) &&
+                (best == NULL || bench->kernels[k].best == best->distribution)) {
+                job.kernel = bench->kernels[k].name;
+                status = roofline_leave_out(
+                    &job, job.mode_begin, job.mode_end - job.mode_begin,
+                    bench->kernels[k].measure(&job, bench->points[which][r][k], err), err);
+            }
+        }
+    }
+    return status;
+}
+
+/* Adds the arithmetic intensity of the open store. */
+static enum slc_status measure_intensity(struct roofline_bench *bench, struct slc_error *err)
+{
+    struct roofline_job job = new_job(bench, ROOFLINE_GIVEN);
+
+    job.kernel = "intensity";
+    job.rank = largest_rank(bench->args);
+    return roofline_leave_out(&job, 0, job.mode_end,
+                              intensity_add_rows(&job, &bench->args->ranks, bench->intensity, err),
+                              err);
+}
+
+/* Makes a best case, or the worst case if `best` is NULL, measures it and removes it. Adds its
+ * description to `tensor`. */
 static enum slc_status measure_bound(struct roofline_bench *bench,
                                      const struct roofline_bound *bound,
-                                     enum roofline_case which,
+                                     const struct roofline_best *best,
                                      json_t *tensor,
                                      struct slc_error *err)
 {
     char *path = slc_path_join(bench->folder, "bound.slc");
 
     SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
-    enum slc_status status = bound_make(bound, which, path, err);
+    enum slc_status status = roofline_bound_make(bound, best, path, err);
     SLC_THEN(status, session_open(&bench->session, path, bench->args->memory, err));
     if (status == SLC_OK) {
-        slc_json_set(tensor, case_names[which], bench_tensor_to_json(&bench->session.store));
-        status = measure_case(bench, which, err);
+        json_t *made = bench_tensor_to_json(&bench->session.store);
+
+        if (best == NULL) {
+            slc_json_set(tensor, "worst", made);
+        } else {
+            slc_json_set_text(made, "distribution", best->name);
+            slc_json_set_count(made, "mode", best->mode + 1);
+            (void)json_array_append_new(json_object_get(tensor, "best"), made);
+        }
+        status = measure_case(bench, best != NULL ? ROOFLINE_BEST : ROOFLINE_WORST, best, err);
     }
     session_close(&bench->session);
     SLC_THEN(status, slc_folder_remove(slc_files_system(), path, err));
     slc_free(path);
     return status;
+}
+
+/* Measures the worst case of a tensor, and the best cases of every mode for the wanted kernels. */
+static enum slc_status measure_bounds(struct roofline_bench *bench,
+                                      const struct roofline_bound *bound,
+                                      json_t *tensor,
+                                      struct slc_error *err)
+{
+    struct roofline_best best[] = {{.distribution = SLC_DIST_DENSE_SLICES, .name = "dense-slices"},
+                                   {.distribution = SLC_DIST_DENSE_FIBERS, .name = "dense-fibers"}};
+
+    slc_json_set(tensor, "best", json_array());
+    for (unsigned b = 0; b < sizeof best / sizeof best[0]; b++) {
+        bool wanted = false;
+
+        for (unsigned k = 0; k < bench->kernel_count; k++) {
+            wanted |= kernel_wanted(bench, k) && bench->kernels[k].best == best[b].distribution;
+        }
+        for (best[b].mode = 0; wanted && best[b].mode < bound->order; best[b].mode++) {
+            SLC_TRY(measure_bound(bench, bound, &best[b], tensor, err));
+        }
+    }
+    return measure_bound(bench, bound, NULL, tensor, err);
 }
 
 /* Returns the rate of the fastest run, because a roof is also the rate of the fastest sample. */
@@ -404,7 +371,7 @@ static void add_tensor_rows(struct roofline_bench *bench, unsigned order, bool b
     }
 }
 
-/* Measures one store, then its best and worst case. */
+/* Measures one store, then its best and worst cases. */
 static enum slc_status
 measure_tensor(struct roofline_bench *bench, unsigned which, struct slc_error *err)
 {
@@ -418,13 +385,16 @@ measure_tensor(struct roofline_bench *bench, unsigned which, struct slc_error *e
     json_t *tensor = bench_tensor_to_json(&bench->session.store);
     (void)json_array_append_new(bench->tensors, tensor);
     slc_json_set_text(tensor, "name", bench->name);
-    memset(bench->points, 0, ROOFLINE_CASES * sizeof *bench->points);
-    enum slc_status status = measure_case(bench, ROOFLINE_GIVEN, err);
+    for (unsigned c = 0; c < ROOFLINE_CASES; c++) {
+        memset(bench->points[c], 0, args->ranks.count * sizeof *bench->points[c]);
+    }
+    enum slc_status status = measure_intensity(bench, err);
+    SLC_THEN(status, measure_case(bench, ROOFLINE_GIVEN, NULL, err));
     if (bench->folder != NULL) {
-        bound_init(&bound, manifest, bench->precision, largest_rank(args), bench->threads,
-                   args->memory);
+        roofline_bound_init(&bound, manifest, bench->precision, largest_rank(args), bench->threads,
+                            args->memory);
         if (bound.nnz < manifest->nnz) {
-            console_note("%s: the best and the worst case have %llu instead of %llu nonzeros, "
+            console_note("%s: the best and worst cases have %llu instead of %llu nonzeros, "
                          "because a larger worst case would not fit",
                          bench->name, (unsigned long long)bound.nnz,
                          (unsigned long long)manifest->nnz);
@@ -432,8 +402,8 @@ measure_tensor(struct roofline_bench *bench, unsigned which, struct slc_error *e
     }
     session_close(&bench->session);
     SLC_TRY(status);
-    for (unsigned c = ROOFLINE_BEST; c < ROOFLINE_CASES && bound.nnz > 0; c++) {
-        SLC_TRY(measure_bound(bench, &bound, (enum roofline_case)c, tensor, err));
+    if (bound.nnz > 0) {
+        SLC_TRY(measure_bounds(bench, &bound, tensor, err));
     }
     add_tensor_rows(bench, order, bound.nnz > 0);
     return SLC_OK;
@@ -537,13 +507,16 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
 
     (void)operand;
     SLC_THEN(status, check_all(bench, err));
-    bench->points = slc_calloc(ROOFLINE_CASES, sizeof *bench->points);
     SLC_TRY(status);
-    SLC_TRY(slc_check_memory(bench->points != NULL, err, "for the measurements"));
+    for (unsigned c = 0; c < ROOFLINE_CASES; c++) {
+        bench->points[c] = slc_calloc(args->ranks.count, sizeof *bench->points[c]);
+        SLC_TRY(slc_check_memory(bench->points[c] != NULL, err, "for the measurements"));
+    }
     SLC_TRY(measure_roofs(bench, err));
     slc_json_set_text(record, "instruction_set", bench->roofs.instruction_set);
     slc_json_set_text(record, "precision", args->precision);
     slc_json_set(record, "tensors", bench->tensors = json_array());
+    slc_json_set(record, "intensity", bench->intensity = json_array());
     slc_json_set(record, "rows", bench->rows = json_array());
     slc_json_set(record, "bounds", bench->bounds = json_array());
     slc_json_set(record, "left_out", bench->left_out = json_array());
@@ -569,7 +542,9 @@ static void close_all(void *state)
 {
     struct roofline_bench *bench = state;
 
-    slc_free(bench->points);
+    for (unsigned c = 0; c < ROOFLINE_CASES; c++) {
+        slc_free(bench->points[c]);
+    }
     session_close(&bench->session);
     bench_temp_folder_remove(bench->folder);
 }

@@ -15,6 +15,7 @@
 
 #include "base/error/error.h"
 #include "base/matrix.h"
+#include "convert/generate/generate.h"
 #include "storage/manifest/store.h"
 #include "tools/bench/measure/timing.h"
 #include "tools/progress/format.h"
@@ -29,6 +30,7 @@ struct roofline_job {
     /* session with an open store; the kernel plans, and starts and stops the tile stream */
     struct slc_session *session;
     uint32_t rank;
+    unsigned mode_begin, mode_end; /* modes to measure, starting at 0 */
     unsigned threads;
     enum slc_value_type precision;
     const char *instruction_set;
@@ -55,8 +57,9 @@ struct roofline_point {
 
 struct roofline_kernel {
     const char *name;
-    /* Measures the kernel in each mode and fills points[0 .. order-1], which are all-zero. Errors:
-     * those of planning and computing. */
+    enum slc_distribution best; /* the tensors on which it is fastest: dense slices or fibers */
+    /* Measures the kernel in the modes of the job and fills their elements of points[0 .. order-1],
+     * which are all-zero. Errors: those of planning and computing. */
     enum slc_status (*measure)(const struct roofline_job *job,
                                struct roofline_point *points,
                                struct slc_error *err);

@@ -39,6 +39,12 @@ static double number_of(const json_t *row, const char *name)
     return json_number_value(json_object_get(row, name));
 }
 
+/* Returns the mode of the job, starting at 1; 0: all modes, the only other range of modes. */
+static unsigned only_mode(const struct roofline_job *job)
+{
+    return job->mode_end - job->mode_begin == 1 ? job->mode_end : 0;
+}
+
 /* Copies the times of a row of the record to the point of its mode. Returns the point. */
 static struct roofline_point *set_times(const json_t *row, struct roofline_point *points)
 {
@@ -60,6 +66,7 @@ enum slc_status roofline_device_mttkrp(const struct roofline_job *job,
     const struct slc_manifest *manifest = &job->session->store.manifest;
     const struct device_mttkrp measured = {.path = job->session->store.path,
                                            .rank = job->rank,
+                                           .mode = only_mode(job),
                                            .precision = job->precision,
                                            .kernel = "sluice",
                                            .session = device_options(job),
@@ -117,6 +124,7 @@ enum slc_status roofline_device_product(const struct roofline_job *job,
                                            .matrix = !vector,
                                            .only = job->kernel,
                                            .ranks = &ranks,
+                                           .mode = only_mode(job),
                                            .precision = job->precision,
                                            .session = device_options(job),
                                            .repeats = job->repeats};

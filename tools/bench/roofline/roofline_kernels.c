@@ -198,7 +198,8 @@ static enum slc_status measure_variant(const struct roofline_job *job,
                                          .threads = job->threads,
                                          .precision = job->precision,
                                          .memory_bytes = job->memory_bytes,
-                                         .mode_end = job->session->store.manifest.order,
+                                         .mode_begin = job->mode_begin,
+                                         .mode_end = job->mode_end,
                                          .warm_up = job->warm_up,
                                          .repeats = job->repeats,
                                          .variant_count = 1,
@@ -227,7 +228,8 @@ measure_copies(const struct roofline_job *job, struct roofline_point *points, st
     enum slc_status status = new_cells(&cells, err);
 
     SLC_THEN(status, measure_variant(job, variant, &group, cells, err));
-    for (unsigned n = 0; status == SLC_OK && n < group.mode_end && group.variant_count > 0; n++) {
+    for (unsigned n = job->mode_begin;
+         status == SLC_OK && n < group.mode_end && group.variant_count > 0; n++) {
         const struct runs runs = {group.copies[n].varying, group.copies[n].nnz_per_run};
 
         set_mttkrp(job, n, &cells[0][n], &runs, &points[n]);
@@ -254,7 +256,7 @@ measure_stream(const struct roofline_job *job, struct roofline_point *points, st
 
     SLC_THEN(status, count_runs(job, &runs, err));
     SLC_THEN(status, measure_variant(job, variant, &group, cells, err));
-    for (unsigned n = 0; status == SLC_OK && n < group.mode_end; n++) {
+    for (unsigned n = job->mode_begin; status == SLC_OK && n < group.mode_end; n++) {
         set_mttkrp(job, n, &cells[0][n], &runs, &points[n]);
     }
     slc_free(cells);
@@ -340,8 +342,8 @@ static enum slc_status measure_form(const struct roofline_job *job,
     struct ttm_mode *mode = slc_calloc(1, sizeof *mode);
     enum slc_status status = slc_check_memory(mode != NULL, err, "for a benchmark");
 
-    for (unsigned n = 0; n < store->manifest.order && store->manifest.nnz > 0 && status == SLC_OK;
-         n++) {
+    for (unsigned n = job->mode_begin;
+         n < job->mode_end && store->manifest.nnz > 0 && status == SLC_OK; n++) {
         const struct ttm_mode_options options = {.mode = n,
                                                  .threads = job->threads,
                                                  .precision = job->precision,
@@ -430,7 +432,7 @@ measure_sptv(const struct roofline_job *job, struct roofline_point *points, stru
                         ttv_tensor_bytes(manifest) >> 20);
     }
     enum slc_status status = ttv_tensor_load(&tensor, &job->session->store, err);
-    for (unsigned n = 0; n < manifest->order && status == SLC_OK; n++) {
+    for (unsigned n = job->mode_begin; n < job->mode_end && status == SLC_OK; n++) {
         struct ttv_job ttv = {.session = NULL};
 
         status = ttv_job_create(&ttv, &tensor, n, wanted, &switches, 0, err);
@@ -444,16 +446,19 @@ measure_sptv(const struct roofline_job *job, struct roofline_point *points, stru
 /* ---- the tables */
 
 const struct roofline_kernel roofline_kernels[] = {
-    {"mttkrp-copies", measure_copies}, {"mttkrp-stream", measure_stream},    {"sptv", measure_sptv},
-    {"ttm-fiber", measure_ttm_fiber},  {"ttm-nonzero", measure_ttm_nonzero},
+    {"mttkrp-copies", SLC_DIST_DENSE_SLICES, measure_copies},
+    {"mttkrp-stream", SLC_DIST_DENSE_SLICES, measure_stream},
+    {"sptv", SLC_DIST_DENSE_FIBERS, measure_sptv},
+    {"ttm-fiber", SLC_DIST_DENSE_FIBERS, measure_ttm_fiber},
+    {"ttm-nonzero", SLC_DIST_DENSE_FIBERS, measure_ttm_nonzero},
 };
 const unsigned roofline_kernel_count = sizeof roofline_kernels / sizeof roofline_kernels[0];
 
 const struct roofline_kernel roofline_device_kernels[] = {
-    {"mttkrp", roofline_device_mttkrp},
-    {"sptv", roofline_device_product},
-    {"ttm-fibers", roofline_device_product},
-    {"ttm-nonzeros", roofline_device_product},
+    {"mttkrp", SLC_DIST_DENSE_SLICES, roofline_device_mttkrp},
+    {"sptv", SLC_DIST_DENSE_FIBERS, roofline_device_product},
+    {"ttm-fibers", SLC_DIST_DENSE_FIBERS, roofline_device_product},
+    {"ttm-nonzeros", SLC_DIST_DENSE_FIBERS, roofline_device_product},
 };
 const unsigned roofline_device_kernel_count =
     sizeof roofline_device_kernels / sizeof roofline_device_kernels[0];
