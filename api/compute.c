@@ -7,6 +7,7 @@
 #include "engine/stream/relabel.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 static enum slc_status read_options(struct sluice_mttkrp_options *known,
@@ -54,6 +55,7 @@ static enum slc_status check_arrays(const struct slc_manifest *manifest,
                                     uint32_t rank,
                                     const double *const *factors,
                                     uint64_t output_count,
+                                    const double *weights,
                                     struct slc_error *err)
 {
     for (unsigned n = 0; n < manifest->order; n++) {
@@ -65,6 +67,11 @@ static enum slc_status check_arrays(const struct slc_manifest *manifest,
         return slc_fail(err, SLC_ERR_USAGE,
                         "output_count is %" PRIu64 ", but the result has %" PRIu64 " rows of %u",
                         output_count, manifest->dims[mode], rank);
+    }
+    for (uint32_t r = 0; weights != NULL && r < rank; r++) {
+        if (!isfinite(weights[r])) {
+            return slc_fail(err, SLC_ERR_INPUT, "weight %u is %g: must be finite", r, weights[r]);
+        }
     }
     return SLC_OK;
 }
@@ -131,7 +138,8 @@ enum sluice_status sluice_mttkrp(const struct sluice_store *store,
     struct slc_session_pass pass = {.mode = mode, .factors = copies, .output = &result};
     enum slc_status status = read_options(&known, options, store, mode, err);
 
-    SLC_THEN(status, check_arrays(&store->store.manifest, mode, rank, factors, output_count, err));
+    SLC_THEN(status, check_arrays(&store->store.manifest, mode, rank, factors, output_count,
+                                  known.weights, err));
     if (status != SLC_OK) {
         return api_return(status, err, ret_err);
     }
@@ -140,6 +148,7 @@ enum sluice_status sluice_mttkrp(const struct sluice_store *store,
         known.compute.schedule = SLUICE_SCHEDULE_FILE;
     }
     api_run_init(&run, &known.run);
+    pass.weights = known.weights;
     pass.stop = run.stop.flag;
     pass.progress = api_run_blocks(&run);
     pass.progress_context = &run;

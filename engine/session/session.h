@@ -68,6 +68,7 @@ struct slc_session_pass {
     /* One factor per mode, in the order of the store; the factor of `mode` is unused. */
     struct slc_matrix *factors;
     struct slc_matrix *output;
+    const double *weights;       /* one per column, by which the output is multiplied; NULL: none */
     const struct slc_part *part; /* computes only these rows; NULL: all rows */
     const volatile int *stop;    /* may be NULL */
     void (*progress)(void *context, uint64_t done, uint64_t blocks, uint64_t bytes_read);
@@ -80,7 +81,8 @@ struct slc_session_pass {
     struct slc_hybrid hybrid[SLC_MAX_ORDER]; /* only element `mode` is set */
 };
 
-/* Computes the MTTKRP with the session's executor, and stores it in pass->output. Order:
+/* Computes the MTTKRP with the session's executor, and stores it in pass->output. With weights,
+ * this is equation 2 of [Phipps2019]: each sum is multiplied by the weight of its column. Order:
  * reproducible if the plan is deterministic. Errors: those of the stream and of the executor; the
  * output is then undefined. */
 enum slc_status slc_session_mttkrp(struct slc_session *session,
@@ -100,11 +102,12 @@ enum slc_status slc_session_open_part(struct slc_session *session,
 /* Returns the rows of the part, of `rows` rows of the mode. */
 struct slc_row_span slc_session_part_rows(const struct slc_part *part, uint64_t rows);
 
-/* Sets the record of a part of an MTTKRP with these factors, which have the indices of the
- * input. */
+/* Sets the record of a part of an MTTKRP with these factors, which have the indices of the input,
+ * and with these weights (NULL: none). */
 void slc_session_record_part(const struct slc_session *session,
                              unsigned mode,
                              const struct slc_matrix *factors,
+                             const double *weights,
                              const struct slc_part *part,
                              struct slc_part_record *record);
 

@@ -2,6 +2,7 @@
 #include "engine/session/session.h"
 
 #include "base/hash.h"
+#include "cpu/dense/dense.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,6 +47,9 @@ enum slc_status slc_session_mttkrp(struct slc_session *session,
     pass->choice = session->plan.choices[pass->mode];
     pass->hybrid[pass->mode].wish = session->plan.request.hybrid;
     SLC_THEN(status, run_pass(executor, pass, err));
+    if (status == SLC_OK && pass->weights != NULL) {
+        slc_dense_scale_rows(pass->output, 0, pass->output->rows, pass->weights);
+    }
     slc_executor_destroy(executor);
     return status;
 }
@@ -88,6 +92,7 @@ struct slc_row_span slc_session_part_rows(const struct slc_part *part, uint64_t 
 void slc_session_record_part(const struct slc_session *session,
                              unsigned mode,
                              const struct slc_matrix *factors,
+                             const double *weights,
                              const struct slc_part *part,
                              struct slc_part_record *record)
 {
@@ -108,6 +113,9 @@ void slc_session_record_part(const struct slc_session *session,
                                 factors[n].rows * factors[n].pitch *
                                     slc_value_bytes(factors[n].type));
         }
+    }
+    if (weights != NULL) {
+        slc_hash_stream_add(&hash, weights, session->plan.request.rank * sizeof *weights);
     }
     product.operands = slc_hash_stream_end(&hash);
     (void)snprintf(lines, sizeof lines, "rows=%" PRIu64 "\ncolumns=%" PRIu32 "\nbits=%u\n",

@@ -114,6 +114,9 @@ struct sluice_mttkrp_options {
      * reads only the blocks that its rows need. Its result is deterministic, and all other rows are
      * 0, so the whole result is the sum of the results of all parts. */
     uint32_t part, parts;
+    /* `rank` numbers of the caller, by which the columns of the output are multiplied; NULL: none
+     */
+    const double *weights;
 };
 
 /* Plans the memory and reads of sluice_mttkrp with the same arguments, and computes nothing. In the
@@ -132,7 +135,8 @@ SLUICE_API enum sluice_status sluice_mttkrp_plan(const struct sluice_store *stor
 /* Computes a matricized tensor times Khatri-Rao product.
  * Math: output(i, r) is the sum of x * P(x, r) over all nonzeros x with index i in `mode`; P(x, r)
  * is the product of factors[m](i_m, r) over all m != mode (Kolda and Bader, SIAM Review 2009,
- * section 2.6).
+ * section 2.6). With weights, each sum is multiplied by weights[r] (Phipps and Kolda, SISC 2019,
+ * equation 2).
  * Shapes: factors[m] is dims[m] x rank; factors[mode] may be NULL. `output` is dims[mode] x rank
  * and has space for `output_count` doubles.
  * Ownership: all arrays are the caller's and are copied.

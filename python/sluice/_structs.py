@@ -196,7 +196,8 @@ class Plan(Structure):
 
 
 class MttkrpOptions(Structure):
-    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("compute", ComputeOptions), ("part", U32), ("parts", U32)]
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("compute", ComputeOptions), ("part", U32), ("parts", U32),
+                ("weights", c_void_p)]
 
 
 class TtvOptions(Structure):

@@ -131,14 +131,15 @@ class Tensor(Stored):
         plan.update({"device_" + name: getattr(of_devices, name) for name, *_ in of_devices._fields_ if name != "struct_bytes"})
         return plan | {"passes": math.ceil(out.passes), "mean_passes": out.passes, "device_name": of_devices.name.decode()}
 
-    def mttkrp(self, factors: Sequence[Any], mode: int, *, memory: Any = None, threads: int = 0,
+    def mttkrp(self, factors: Sequence[Any], mode: int, *, weights: Any = None, memory: Any = None, threads: int = 0,
                precision: str = "f64", io: str = "auto", deterministic: bool = False, device: str = "cpu",
                device_memory: Any = None, split: Optional[str] = None,
                devices: Union[None, int, Sequence[int]] = None, streams: int = 0, layouts: str = "auto",
                pin: str = "auto", schedule: str = "auto", cache: bool = True, io_limit: Any = None,
                part: Optional[Tuple[int, int]] = None, progress: Optional[Progress] = None) -> np.ndarray:
         """
-        Returns an MTTKRP, an array of shape[mode] x rank. factors[mode] is ignored.
+        Returns an MTTKRP, an array of shape[mode] x rank. factors[mode] is ignored. Column r of the
+        result is multiplied by weights[r].
 
         part=(i, n) computes the rows of part i of n (from 0) and reads only the blocks that these
         rows need; the other rows are 0. The whole result is the sum of all parts.
@@ -160,6 +161,8 @@ class Tensor(Stored):
         rank = ranks.pop()
         run = Run()
         known = options(c.MttkrpOptions)
+        lambdas = None if weights is None else _matrix(np.reshape(weights, (-1, 1)), rank, "the list of weights")
+        known.weights = None if lambdas is None else pointer(lambdas)
         compute(known, run, memory, threads, precision, io, deterministic,
                 Device(device, device_memory, split, devices, streams), progress, layouts=layouts, pin=pin,
                 schedule=schedule, cache=cache, io_limit=io_limit)

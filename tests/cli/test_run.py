@@ -518,6 +518,13 @@ def mttkrp(folder):
     for r in range(2):
         want = (2 * b[0][r] * c[0][r] + 3 * b[1][r] * c[2][r], 5 * b[0][r] * c[2][r])
         check(abs(got[0][r] - want[0]) < 1e-12 and abs(got[1][r] - want[1]) < 1e-12, f"{got} {want}")
+    npy(os.path.join(factors, "lambda.npy"), [2, -0.75], 2)
+    weighted = os.path.join(folder, "weighted.npy")
+    sluice("mttkrp", store, "--mode", 1, "--factors", factors, "-o", weighted, "--weights", "-q")
+    check(matrix(weighted) == [(2 * a, -0.75 * b) for a, b in got], f"{matrix(weighted)} {got}")
+    os.remove(os.path.join(factors, "lambda.npy"))
+    _, messages = sluice("mttkrp", store, "--mode", 1, "--factors", factors, "-o", weighted, "--weights", status=2)
+    check("no lambda.npy" in messages, messages)
     os.remove(os.path.join(factors, "mode-1.npy"))
     check(sluice("mttkrp", store, "--mode", 1, "--factors", factors, "-o", result, "-q") == ("", ""),
           "-q speaks, or the factor of the mode itself is read")

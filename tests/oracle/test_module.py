@@ -244,6 +244,8 @@ def products(folder):
         others = [factor for n, factor in enumerate(factors) if n != mode]
         want = np.einsum(form, x, *others)
         check(np.allclose(tensor.mttkrp(factors, mode), want, rtol=1e-12, atol=1e-10), f"MTTKRP of mode {mode}")
+        weights = generator.standard_normal(5)
+        check(np.allclose(tensor.mttkrp(factors, mode, weights=weights), want * weights, rtol=1e-12, atol=1e-10), "weights")
     left = tensor.ttv({1: factors[1][:, 0]}, os.path.join(folder, "left.slc"))
     check(np.allclose(dense(left, folder), np.einsum("ijk,j->ik", x, factors[1][:, 0]), atol=1e-10), "TTV")
     number = tensor.ttv([factor[:, 0] for factor in factors])
@@ -267,6 +269,8 @@ def products(folder):
         check(np.array_equal(found, np.load(os.path.join(folder, "whole", name + ".npy"))), f"joined {name} of TTM")
     fails(sluice.InputError, "part 3 of 3 is missing", sluice.join, divided[:2], os.path.join(folder, "none.slc"))
     fails(sluice.UsageError, "expected (i, n)", lambda: tensor.ttv({1: factors[1][:, 0]}, "none.slc", part=(3, 3)))
+    fails(sluice.UsageError, "weights", tensor.mttkrp, factors, 0, weights=[1, 2])
+    fails(sluice.InputError, "weight 1 is nan", tensor.mttkrp, factors, 0, weights=[1, np.nan, 1, 1, 1])
 
 
 def no_device(folder):

@@ -29,6 +29,7 @@ struct arguments {
     const char *factors;
     const char *output;
     const char *part;
+    bool weights;
     bool dry_run;
     double probe_seconds;
     bool no_probe;
@@ -46,6 +47,8 @@ static const struct option options[] = {
     {"output", OPTION_STRING, offsetof(struct arguments, output), .letter = 'o', .required = true,
      .not_stdout = true, .value = "M.npy", .help = "output file"},
     OPTION_ROW_PART(arguments, part),
+    {"weights", OPTION_FLAG, offsetof(struct arguments, weights),
+     .help = "multiply column r of the result by weight r in lambda.npy of --factors"},
     SESSION_OPTION_ROWS(arguments),
     SESSION_OPTION_ROW_IO_LIMIT(arguments),
     SESSION_OPTION_ROW_LAYOUTS(arguments),
@@ -115,6 +118,21 @@ static enum slc_status write_output(const struct slc_matrix *output,
     return slc_part_record_write(record, slc_files_system(), path, SLC_PART_RECORD_SUFFIX, err);
 }
 
+/* Reads the weights of the folder. Ownership: the caller releases *weights with slc_free. */
+static enum slc_status
+read_weights(const char *folder, uint32_t rank, double **weights, struct slc_error *err)
+{
+    bool found = false;
+
+    *weights = slc_calloc(rank, sizeof **weights);
+    SLC_TRY(slc_check_memory(*weights != NULL, err, "for %u weights", rank));
+    SLC_TRY(slc_model_read_lambda(slc_files_system(), folder, rank, *weights, &found, err));
+    return found ? SLC_OK
+                 : slc_fail(err, SLC_ERR_USAGE,
+                            "--weights: %s has no lambda.npy: remove --weights, or add the file",
+                            folder);
+}
+
 /* Opens the stream, reads the factors, streams the pass and writes the result. */
 static enum slc_status compute(struct slc_session *session,
                                const struct arguments *args,
@@ -127,14 +145,17 @@ static enum slc_status compute(struct slc_session *session,
     const unsigned mode = pass->mode;
     struct slc_matrix factors[SLC_MAX_ORDER] = {{0}};
     struct slc_matrix output = {0};
+    double *weights = NULL;
     uint32_t rank = plan->request.rank;
     enum slc_status status = slc_check_open_files(err);
 
     SLC_THEN(status, slc_model_read(slc_files_system(), args->factors, plan->request.precision,
                                     manifest->order, manifest->dims, mode, &rank, factors, err));
-
+    if (status == SLC_OK && args->weights) {
+        status = read_weights(args->factors, rank, &weights, err);
+    }
     if (status == SLC_OK && pass->part != NULL) {
-        slc_session_record_part(session, mode, factors, pass->part, &record);
+        slc_session_record_part(session, mode, factors, weights, pass->part, &record);
     }
     for (unsigned n = 0; n < manifest->order; n++) {
         if (status == SLC_OK && n != mode) {
@@ -150,6 +171,7 @@ static enum slc_status compute(struct slc_session *session,
                                        .factors = factors,
                                        .output = &output,
                                        .part = pass->part,
+                                       .weights = weights,
                                        .stop = signals_stop(),
                                        .progress = show_progress,
                                        .progress_context = &pass->mode};
@@ -157,6 +179,7 @@ static enum slc_status compute(struct slc_session *session,
         status = slc_session_mttkrp(session, &now, err);
         now.factors = NULL;
         now.output = NULL;
+        now.weights = NULL;
         *pass = now;
     }
     console_clear_live();
@@ -166,6 +189,7 @@ static enum slc_status compute(struct slc_session *session,
         slc_matrix_destroy(&factors[n]);
     }
     slc_matrix_destroy(&output);
+    slc_free(weights);
     return status;
 }
 
@@ -353,7 +377,6 @@ const struct command command_mttkrp = {
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes = "The weights in lambda.npy are not applied. The result has one row per index of mode "
-             "K.",
+    .notes = "The result has one row per index of mode K.",
     .run = run,
 };
