@@ -24,8 +24,9 @@ enum {
     CAPACITY_LEAST = 1 << 12,
     /* Memory for small objects and for pages of libraries that are touched later. */
     OVERHEAD_BYTES = 2 << 20,
-    /* Resident memory differs by less than this between two runs of a command. */
-    RESIDENT_SPREAD_BYTES = 1 << 19
+    /* Resident memory differs by less than this between two runs of a command, and while the
+     * factors are read. */
+    RESIDENT_SPREAD_BYTES = 2 << 20
 };
 
 /* Sums of one tile, or of all tiles. */

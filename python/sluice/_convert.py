@@ -303,8 +303,9 @@ def generate(output: PathLike, shape: Sequence[int] = (), nnz: int = 0, *, like:
     # In the C interface, 0 means the default. The smallest positive exponent generates the same tensor as exponent 0.
     known.zipf_exponent = real("zipf", zipf, 0) or 5e-324
     known.rank, known.noise, known.seed = rank, noise, seed
+    factor = real("scale", scale) or -1  # in C, 0 means 1
     if like is not None:
-        known.like, known.scale = text("like", like).encode(), real("scale", scale) or -1  # in C, 0 means 1
+        known.like, known.scale = text("like", like).encode(), factor
     known.mode, known.fiber_count = whole("mode", mode), whole("fiber_count", fiber_count)
     known.run.threads, known.run.memory_bytes, known.output.overwrite = threads, size("memory", memory), overwrite
     known.output.codec, known.output.relabel = choose("codec", CODECS, codec), choose("relabel", RELABELS, relabel)

@@ -29,7 +29,7 @@ SIZES = (-1, 0, "0", True, [1], "x", 1.5, 2**64)  # wrong sizes of memory and fi
 OWN = {"memory": SIZES, "device_memory": SIZES, "io_limit": SIZES, "block_bytes": SIZES, "max_temp": SIZES,
        "path": WRONG["PathLike"], "store": (5, True, ["a"]), "run": WRONG["PathLike"],
        "factors": (None, 5, "abc", ["a", "b", "c"], [None, None, None]), "vectors": (None, 5, "abc", {0: "a"}, {"a": [1]}, {1.0: [1] * 20}),
-       "matrix": (None, 5, "a", ["a"], [[None]]), "ranges": (None, 5, "a", [0], {0: "a"}, {0: 1.5}, {0: True}, {"a": 0}, {0: [None]},
+       "weights": (5, "a", ["a"], [[None]], [1] * 70), "matrix": (None, 5, "a", ["a"], [[None]]), "ranges": (None, 5, "a", [0], {0: "a"}, {0: 1.5}, {0: True}, {"a": 0}, {0: [None]},
                                                               {0: slice("a", None)}, {0: slice(0, 1.5)}),
        "init": (5, True, "none", [1, 2, 3], [[["a"]], [["b"]], [["c"]]]), "coords": (None, 5, [1], [["a"], ["b"], ["c"]], [[0.5], [0], [0]], [[True]]),
        "part": (5, "1/3", (1,), (3, 3), (-1, 2), (0, 1.5)), "parts": (None, 5, "part", [5]),
