@@ -31,7 +31,7 @@ uint64_t slc_core_elements(unsigned order, uint32_t rank)
     return power(rank, order);
 }
 
-static uint64_t batch_nnz(uint64_t wide, uint64_t narrow)
+static uint64_t batch_rows(uint64_t wide, uint64_t narrow)
 {
     const uint64_t fitting = BATCH_ELEMENTS / (wide + narrow);
 
@@ -44,7 +44,8 @@ uint64_t slc_core_scratch_elements(unsigned order, uint32_t rank)
     uint64_t sum, elements;
 
     if (!slc_add_u64(wide, narrow, &sum) || sum == UINT64_MAX ||
-        !slc_mul_u64(sum, batch_nnz(wide, narrow), &elements)) {
+        !slc_mul_u64(sum, batch_rows(wide, narrow), &elements) ||
+        !slc_add_u64(elements, rank, &elements)) {
         return UINT64_MAX;
     }
     return elements;
@@ -64,12 +65,76 @@ static void multiply_kronecker(double *row, uint64_t count, const double *by, ui
     }
 }
 
-/* Sets `row` to row[0] times the Kronecker product of matrix rows: for each mode in [first, end),
- * the row that nonzero `i` of the chunk selects. */
+/* Nonzeros begin .. end - 1 of a chunk, which differ in one mode only. */
+struct run {
+    uint32_t begin, end;
+    unsigned mode; /* any mode if the run has one nonzero */
+};
+
+static const double *matrix_row(const struct slc_tile_view *tile,
+                                const struct slc_chunk_view *chunk,
+                                const struct slc_matrix *matrices,
+                                unsigned mode,
+                                uint32_t i)
+{
+    return slc_matrix_row_f64(&matrices[mode], tile->corner[mode] + chunk->offset[mode][i]);
+}
+
+/* Returns true if the nonzeros i and i + 1 differ in `mode` only. */
+static bool differ_in(unsigned order, const struct slc_chunk_view *chunk, uint32_t i, unsigned mode)
+{
+    for (unsigned n = 0; n < order; n++) {
+        if (n != mode && chunk->offset[n][i] != chunk->offset[n][i + 1]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Returns the longest run that begins at `begin`. */
+static struct run find_run(unsigned order, const struct slc_chunk_view *chunk, uint32_t begin)
+{
+    struct run run = {.begin = begin, .end = begin + 1};
+
+    if (run.end == chunk->nnz) {
+        return run;
+    }
+    while (run.mode + 1 < order &&
+           chunk->offset[run.mode][begin] == chunk->offset[run.mode][run.end]) {
+        run.mode++;
+    }
+    while (run.end < chunk->nnz && differ_in(order, chunk, run.end - 1, run.mode)) {
+        run.end++;
+    }
+    return run;
+}
+
+/* Sets `sum` to the sum of the run's matrix rows, each times the value. */
+static void add_run(const struct slc_tile_view *tile,
+                    const struct slc_chunk_view *chunk,
+                    const struct run *run,
+                    const struct slc_matrix *matrices,
+                    uint32_t rank,
+                    double *sum)
+{
+    memset(sum, 0, rank * sizeof *sum);
+    for (uint32_t i = run->begin; i < run->end; i++) {
+        const double *row = matrix_row(tile, chunk, matrices, run->mode, i);
+        const double value = ((const double *)chunk->values)[i];
+
+        for (uint32_t r = 0; r < rank; r++) {
+            sum[r] += value * row[r];
+        }
+    }
+}
+
+/* Sets `row` to the Kronecker product of a row per mode in [first, end): `sum` for the mode of the
+ * run, and the common matrix row of the run for each other mode. */
 static void fill_row(const struct slc_tile_view *tile,
                      const struct slc_chunk_view *chunk,
-                     uint32_t i,
+                     const struct run *run,
                      const struct slc_matrix *matrices,
+                     const double *sum,
                      unsigned first,
                      unsigned end,
                      uint32_t rank,
@@ -77,9 +142,10 @@ static void fill_row(const struct slc_tile_view *tile,
 {
     uint64_t count = 1;
 
+    row[0] = 1.0;
     for (unsigned n = first; n < end; n++) {
         multiply_kronecker(row, count,
-                           slc_matrix_row_f64(&matrices[n], tile->corner[n] + chunk->offset[n][i]),
+                           n == run->mode ? sum : matrix_row(tile, chunk, matrices, n, run->begin),
                            rank);
         count *= rank;
     }
@@ -94,22 +160,24 @@ enum slc_status slc_core_tile(struct slc_tile_view *tile,
 {
     const unsigned half = (tile->order + 1) / 2;
     const uint64_t wide = power(rank, half), narrow = power(rank, tile->order / 2);
-    const uint64_t batch = batch_nnz(wide, narrow);
-    double *left = scratch, *right = scratch + batch * wide;
+    const uint64_t batch = batch_rows(wide, narrow);
+    double *left = scratch, *right = left + batch * wide, *sum = right + batch * narrow;
     struct slc_chunk_view chunk = {.nnz = 1};
 
     assert(tile->value_type == SLC_F64);
     while (chunk.nnz > 0) {
         SLC_TRY(tile->next(tile, CHUNK_NNZ, &chunk, err));
-        for (uint32_t begin = 0; begin < chunk.nnz; begin += (uint32_t)batch) {
-            const uint32_t count = (uint32_t)slc_min_u64(chunk.nnz - begin, batch);
+        for (uint32_t begin = 0; begin < chunk.nnz;) {
+            uint32_t count = 0;
 
-            for (uint32_t k = 0; k < count; k++) {
-                left[k * wide] = ((const double *)chunk.values)[begin + k];
-                right[k * narrow] = 1.0;
-                fill_row(tile, &chunk, begin + k, matrices, 0, half, rank, left + k * wide);
-                fill_row(tile, &chunk, begin + k, matrices, half, tile->order, rank,
-                         right + k * narrow);
+            for (; count < batch && begin < chunk.nnz; count++) {
+                const struct run run = find_run(tile->order, &chunk, begin);
+
+                add_run(tile, &chunk, &run, matrices, rank, sum);
+                fill_row(tile, &chunk, &run, matrices, sum, 0, half, rank, left + count * wide);
+                fill_row(tile, &chunk, &run, matrices, sum, half, tile->order, rank,
+                         right + count * narrow);
+                begin = run.end;
             }
             cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)wide, (int)narrow, (int)count,
                         1.0, left, (int)wide, right, (int)narrow, 1.0, core, (int)narrow);

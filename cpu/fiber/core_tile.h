@@ -19,13 +19,14 @@ uint64_t slc_core_scratch_elements(unsigned order, uint32_t rank);
 
 /* Adds the sum over the tile's nonzeros to `core`, which has R^N numbers; the index of the last
  * mode varies fastest.
- * Math: nonzeros are processed in batches. A row of P is x times the Kronecker product of the rows
- * of the first half of the modes; a row of Q is the Kronecker product of the rows of the other
- * modes. Then BLAS computes G += P^T Q, which is nearly all of the work.
+ * Math: the nonzeros of a run, which differ in one mode only, are summed first: x times the row of
+ * this mode. A row of P is the Kronecker product of the rows of the first half of the modes, and a
+ * row of Q that of the other modes, where the sum takes the place of the row of the run's mode.
+ * Then BLAS computes G += P^T Q for a batch of runs, which is nearly all of the work.
  * Needs: `matrices` are f64, with `rank` columns and a row for each index; the values of the tile
  * are f64.
- * Order: sums add in the order of the nonzeros, so the result is deterministic. Cost: 2 nnz * R^N
- * flops.
+ * Order: sums add in the order of the nonzeros, so the result is deterministic. Cost: 2 nnz R and
+ * 2 runs * R^N flops.
  * Errors: those of decoding. */
 enum slc_status slc_core_tile(struct slc_tile_view *tile,
                               uint32_t rank,

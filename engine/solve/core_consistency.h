@@ -35,8 +35,9 @@ slc_core_consistency_bytes(const struct slc_layout_info *info, uint32_t rank, un
  * component of weight 0. Shapes: factors[n] is dims[n] x R, f64, with rows in the order of the
  * input. It is overwritten with (An^+)^T, with rows in the order of the store, even if an error
  * occurs. lambda[R] >= 0. Order: bitwise reproducible for any number of workers, budget and I/O
- * method. Cost: 2 nnz * R^N flops, one pass. Errors: SLC_ERR_UNSUPPORTED if R^N overflows,
- * SLC_ERR_MEMORY, SLC_ERR_NUMERIC if the core is not finite; those of the stream. */
+ * method. Cost: one pass, and 2 runs * R^N flops for the runs of cpu/fiber/core_tile.h. Errors:
+ * SLC_ERR_UNSUPPORTED if R^N overflows, SLC_ERR_MEMORY, SLC_ERR_NUMERIC if the core is not finite;
+ * those of the stream. */
 enum slc_status slc_core_consistency(const struct slc_store *store,
                                      const struct slc_core_options *options,
                                      uint32_t rank,
