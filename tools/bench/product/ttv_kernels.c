@@ -352,6 +352,8 @@ enum slc_status ttv_job_run(struct ttv_job *job,
 {
     const struct slc_pass pass = {.tiles = {.consumer = {.tile = dot_tile, .context = job}}};
 
+    bool is_finite;
+
     *convert_seconds = 0;
     switch (kernel) {
     case TTV_COO:
@@ -364,7 +366,8 @@ enum slc_status ttv_job_run(struct ttv_job *job,
     case TTV_TILES:
         return slc_stream_pass(job->session->stream, &pass, err);
     default:
-        return slc_sptv_multiply(&job->form[kernel], job->vector, job->sums, workers, err);
+        return slc_sptv_multiply(&job->form[kernel], job->vector, job->sums, workers, &is_finite,
+                                 err);
     }
 }
 

@@ -16,7 +16,7 @@ struct ttv_csr {
 };
 
 enum ttv_kernel {
-    /* kernel of rivals/cpu/sptv.h; each of the next five kernels is this kernel with one switch
+    /* kernel of cpu/fiber/sptv.h; each of the next five kernels is this kernel with one switch
      * changed */
     TTV_SLUICE,
     TTV_EMPTY,       /* with empty fibers */
@@ -84,7 +84,7 @@ double ttv_job_error(const struct ttv_job *job, enum ttv_kernel kernel);
 /* Returns the bytes that a product must move, each counted once, or 0 if the number is unknown. */
 uint64_t ttv_job_moved_bytes(const struct ttv_job *job, enum ttv_kernel kernel);
 
-/* Returns the fibers as tools/bench/rivals/cpu/sptv.h stores them, NULL for other kernels. */
+/* Returns the fibers as cpu/fiber/sptv.h stores them, NULL for other kernels. */
 const struct slc_sptv *ttv_job_form(const struct ttv_job *job, enum ttv_kernel kernel);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "base/error/error.h"
 #include "base/memory/memory.h"
+#include "cpu/fiber/sptv.h"
 #include "storage/manifest/store.h"
-#include "tools/bench/rivals/cpu/sptv.h"
 
 #include <stdint.h>
 
@@ -60,7 +60,7 @@ enum slc_status ttv_fibers_create(struct ttv_fibers *fibers,
                                   struct slc_error *err) SLC_NODISCARD;
 void ttv_fibers_destroy(struct ttv_fibers *fibers);
 
-/* Makes *source, an input of tools/bench/rivals/cpu/sptv.h, from all fibers of the mode, including
+/* Makes *source, an input of cpu/fiber/sptv.h, from all fibers of the mode, including
  * empty fibers, in lexicographic order. The caller must call slc_buffer_destroy with `memory`.
  * Errors: SLC_ERR_BUDGET if more than memory_bytes are needed; SLC_ERR_MEMORY. */
 enum slc_status ttv_fibers_dense(const struct ttv_fibers *fibers,

@@ -373,14 +373,14 @@ static enum slc_status measure_ttm_nonzero(const struct roofline_job *job,
     return measure_form(job, SLC_TTM_NONZEROS, points, err);
 }
 
-/* Measures SpTV from fibers in memory (tools/bench/rivals/cpu/sptv.h), only at rank 1 and in f64.
+/* Measures SpTV from fibers in memory (cpu/fiber/sptv.h), only at rank 1 and in f64.
  * Operations and bytes, with v bytes per stored value and i bytes per index:
  *
  *   operations         2 per nonzero
  *   bytes per nonzero  v + i + 8: value, index, element of the vector
  *   bytes per fiber    2 + 8: position of the sum, sum
  *
- * A list of few nonzeros (tools/bench/rivals/cpu/sptv_block.h) has no positions. Instead it has 4
+ * A list of few nonzeros (cpu/fiber/sptv_block.h) has no positions. Instead it has 4
  * bytes for each nonzero that is not the first of its fiber: the number of the fiber. The model
  * counts neither padding nor the copy of a shortened vector. */
 static enum slc_status measure_sptv_mode(const struct roofline_job *job,

@@ -63,7 +63,7 @@ cudaError_t slc_fiber_carries(const struct slc_gpu_fibers *fibers,
  *
  * Here i_n is the mode-n index of x.
  *
- * This is the product of tools/bench/rivals/cpu/sptv.h, as in [SPTV]. A warp processes a group
+ * This is the product of cpu/fiber/sptv.h, as in [SPTV]. A warp processes a group
  * (above) in two steps. First it writes all products of the group, and the ends of its fibers, to
  * shared memory; all loads of this step are consecutive and independent of each other. Then each
  * warp lane adds up the products of one fiber, and the whole warp those of a fiber with more than

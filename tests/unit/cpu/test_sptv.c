@@ -8,13 +8,13 @@
 #include "base/random.h"
 #include "cpu/cpu.h"
 #include "cpu/fiber/fiber_dots.h"
+#include "cpu/fiber/sptv.h"
+#include "cpu/fiber/sptv_block.h"
 #include "cpu/kernel/kernels.h"
 #include "cpu/reference/reference.h"
 #include "fake_tiles.h"
 #include "naive_products.h"
 #include "slc_test.h"
-#include "tools/bench/rivals/cpu/sptv.h"
-#include "tools/bench/rivals/cpu/sptv_block.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -194,7 +194,11 @@ static void check_shape(const struct shape *shape)
         CU_ASSERT(slc_sptv_moved_bytes(&sptv) >= 6 * problem.nnz);
         for (unsigned workers = 1; workers <= 5; workers += 2) {
             memset(sums, 0xff, bytes);
-            SLC_ASSERT_OK(slc_sptv_multiply(&sptv, problem.vector, sums, workers, &err), &err);
+            bool is_finite = false;
+
+            SLC_ASSERT_OK(slc_sptv_multiply(&sptv, problem.vector, sums, workers, &is_finite, &err),
+                          &err);
+            CU_ASSERT(is_finite);
             if (is_first) {
                 memcpy(first, sums, bytes);
                 CU_ASSERT_EQUAL(count_wrong(&problem, shape->integers, sums), 0);
@@ -258,15 +262,45 @@ static void test_nothing(void)
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_sptv sptv;
     double vector[5] = {0};
+    bool is_finite;
 
     SLC_ASSERT_OK(slc_sptv_create(&sptv, &source, &options, &err), &err);
-    SLC_ASSERT_OK(slc_sptv_multiply(&sptv, vector, vector, 2, &err), &err);
+    SLC_ASSERT_OK(slc_sptv_multiply(&sptv, vector, vector, 2, &is_finite, &err), &err);
     CU_ASSERT_EQUAL(sptv.block_count, 0);
     slc_sptv_destroy(&sptv);
     slc_sptv_destroy(&sptv);
 }
 
-/* Blocks in order, all sorted by size, or only those above twice the mean. */
+/* Infinite numbers, NaN and sums beyond f64 are reported, by lists and by lanes. */
+static void test_not_finite(void)
+{
+    static const uint64_t begin[] = {0, 1, 3, 6};
+    static const uint32_t index[] = {0, 1, 2, 0, 1, 2};
+    static const double values[] = {1, 1, 1, 2, 2, 2};
+    static const double vectors[][3] = {{1, INFINITY, 1}, {NAN, 0, 0}, {1e308, 1e308, 1e308}};
+    const struct slc_sptv_source source = {3, 3, begin, index, values};
+
+    for (enum slc_sptv_unused unused = SLC_SPTV_UNUSED_AUTO; unused <= SLC_SPTV_UNUSED_DROP;
+         unused++) {
+        const struct slc_sptv_options options = {unused, SLC_SPTV_AUTO};
+        const double ones[3] = {1, 1, 1};
+        struct slc_error err = SLC_ERROR_INIT;
+        struct slc_sptv sptv;
+        double sums[3];
+        bool is_finite;
+
+        SLC_ASSERT_OK(slc_sptv_create(&sptv, &source, &options, &err), &err);
+        for (size_t v = 0; v < SLC_COUNT(vectors); v++) {
+            SLC_ASSERT_OK(slc_sptv_multiply(&sptv, vectors[v], sums, 1, &is_finite, &err), &err);
+            CU_ASSERT_FALSE(is_finite);
+        }
+        SLC_ASSERT_OK(slc_sptv_multiply(&sptv, ones, sums, 1, &is_finite, &err), &err);
+        CU_ASSERT(is_finite && sums[2] == 6);
+        slc_sptv_destroy(&sptv);
+    }
+}
+
+/* Blocks in order, all ordered by size, or only those above twice the mean. */
 static void test_schedule(void)
 {
     enum { FIBERS = 100000, GIANT = 50000, GIANT_NNZ = 60000 };
@@ -432,6 +466,7 @@ static const struct slc_test tests[] = {
     {"fibers in memory against the oracle", test_against_oracle},
     {"few nonzeros", test_few},
     {"no fibers", test_nothing},
+    {"sums that are not finite", test_not_finite},
     {"the order of blocks", test_schedule},
     {"when the vector is shortened", test_choice},
     {"failing memory", test_failing_memory},

@@ -2,7 +2,7 @@
  * The loops wait for single elements of the vector, so wider registers do not help: with AVX-512
  * (Xeon at 2.8 GHz, fibers of 1 to 200 nonzeros), the time stayed within 10 % of 0.8 ns per
  * nonzero, and with gather instructions it doubled. */
-#include "tools/bench/rivals/cpu/sptv_block.h"
+#include "cpu/fiber/sptv_block.h"
 
 #define SPTV_PASTE(name, type)  sptv_##name##_##type
 #define SPTV_EXPAND(name, type) SPTV_PASTE(name, type)
@@ -17,25 +17,25 @@ static inline double sptv_tree(const double sums[SLC_SPTV_LANES])
 #define SPTV_TYPE f32_u16
 #define ELEMENT   float
 #define INDEX     uint16_t
-#include "tools/bench/rivals/cpu/sptv_block_tmpl.h"
+#include "cpu/fiber/sptv_block_tmpl.h"
 #undef SPTV_TYPE
 #undef INDEX
 
 #define SPTV_TYPE f32_u32
 #define INDEX     uint32_t
-#include "tools/bench/rivals/cpu/sptv_block_tmpl.h"
+#include "cpu/fiber/sptv_block_tmpl.h"
 #undef SPTV_TYPE
 #undef ELEMENT
 
 #define SPTV_TYPE f64_u32
 #define ELEMENT   double
-#include "tools/bench/rivals/cpu/sptv_block_tmpl.h"
+#include "cpu/fiber/sptv_block_tmpl.h"
 #undef SPTV_TYPE
 #undef INDEX
 
 #define SPTV_TYPE f64_u16
 #define INDEX     uint16_t
-#include "tools/bench/rivals/cpu/sptv_block_tmpl.h"
+#include "cpu/fiber/sptv_block_tmpl.h"
 #undef SPTV_TYPE
 #undef INDEX
 #undef ELEMENT

@@ -2,16 +2,16 @@
  * the first sweep counts steps and classes, the second sweep fills them in. Each sweep sorts the
  * fibers of a block by length with a counting sort. Cost: about one random access per nonzero and
  * sweep. */
-#include "tools/bench/rivals/cpu/sptv.h"
+#include "cpu/fiber/sptv.h"
 
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
+#include "base/used.h"
+#include "cpu/fiber/sptv_block.h"
 #include "cpu/kernel/kernels.h"
-#include "tools/bench/rivals/cpu/sptv_block.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -22,11 +22,9 @@ enum {
     BLOCK_FIBERS = 65536,
     /* Elements of a shortened vector that a thread copies at a time: about 50 us of work. */
     SHORTEN_GRAIN = 32768,
-    WORD_BITS = 64
+    CLASSES_PER_OCTAVE = 4, /* size classes between a size and twice this size */
+    SIZE_CLASSES = 1 + CLASSES_PER_OCTAVE * 62
 };
-
-/* Largest length of a vector, because a gather reads signed indices of 32 bits. */
-#define LENGTH_MAX (UINT64_C(1) << 31)
 
 struct slc_sptv_block {
     uint64_t first_fiber, first_step, first_class;
@@ -35,17 +33,11 @@ struct slc_sptv_block {
     uint32_t class_count, last_lanes, alone_count; /* as in slc_sptv_span */
 };
 
-/* The used indices: those that occur in the source. The number of used indices below a used index
- * is its index in the short vector. */
-struct used {
-    struct slc_buffer bits;  /* words of 64 bits, one bit per index */
-    struct slc_buffer ranks; /* 32 bits per word: number of used indices before the word */
-};
-
 struct making {
     struct slc_sptv *sptv;
     const struct slc_sptv_source *source;
-    struct used used;
+    struct slc_used used;
+    struct slc_buffer words; /* memory of used.words */
     uint16_t *order; /* fibers of the current block, sorted by length; BLOCK_FIBERS elements */
 };
 
@@ -57,33 +49,18 @@ static uint64_t length_of(const struct slc_sptv_source *source, uint64_t fiber)
 /* Marks and counts the indices that occur. */
 static enum slc_status find_used(struct making *making, struct slc_error *err)
 {
-    const struct slc_sptv_source *source = making->source;
-    const uint64_t words = source->length / WORD_BITS + 1;
-    struct used *used = &making->used;
-    uint32_t count = 0;
+    struct slc_used *used = &making->used;
 
-    SLC_TRY(slc_buffer_create(&used->bits, words * sizeof(uint64_t), SLC_PAGES_SMALL, err));
-    SLC_TRY(slc_buffer_create(&used->ranks, words * sizeof(uint32_t), SLC_PAGES_SMALL, err));
-    uint64_t *bits = used->bits.data;
-    uint32_t *ranks = used->ranks.data;
+    used->end = making->source->length;
+    SLC_TRY(slc_buffer_create(&making->words, (slc_used_words(used) + 1) * sizeof *used->words,
+                              SLC_PAGES_SMALL, err));
+    used->words = making->words.data;
     for (uint64_t i = 0; i < making->sptv->nnz; i++) {
-        bits[source->index[i] / WORD_BITS] |= UINT64_C(1) << source->index[i] % WORD_BITS;
+        slc_used_mark(used, making->source->index[i]);
     }
-    for (uint64_t w = 0; w < words; w++) {
-        ranks[w] = count;
-        count += (uint32_t)__builtin_popcountll(bits[w]);
-    }
-    making->sptv->used = count;
+    slc_used_count(used);
+    making->sptv->used = used->count;
     return SLC_OK;
-}
-
-static uint32_t short_index(const struct used *used, uint32_t index)
-{
-    const uint64_t word = ((const uint64_t *)used->bits.data)[index / WORD_BITS];
-    const uint64_t below = word & ((UINT64_C(1) << index % WORD_BITS) - 1);
-
-    return ((const uint32_t *)used->ranks.data)[index / WORD_BITS] +
-           (uint32_t)__builtin_popcountll(below);
 }
 
 /* Returns true if shortening saves time: the whole vector exceeds half of the cache, and at most
@@ -97,7 +74,6 @@ static bool shortening_pays(const struct slc_sptv *sptv)
 static enum slc_status make_short_vector(struct making *making, struct slc_error *err)
 {
     struct slc_sptv *sptv = making->sptv;
-    const uint64_t *bits = making->used.bits.data;
     enum slc_status status = slc_buffer_create(&sptv->used_map, (sptv->used + 1) * sizeof(uint32_t),
                                                SLC_PAGES_HUGE, err);
     uint32_t *map = sptv->used_map.data;
@@ -106,7 +82,7 @@ static enum slc_status make_short_vector(struct making *making, struct slc_error
     SLC_THEN(status, slc_buffer_create(&sptv->vector, (sptv->used + 1) * sizeof(double),
                                        SLC_PAGES_HUGE, err));
     for (uint64_t i = 0; status == SLC_OK && i < sptv->length; i++) {
-        if ((bits[i / WORD_BITS] >> i % WORD_BITS & 1) != 0) {
+        if (slc_used_has(&making->used, i)) {
             map[at++] = (uint32_t)i;
         }
     }
@@ -220,7 +196,8 @@ static void copy_nonzero(const struct making *making, uint64_t to, uint64_t from
     struct slc_sptv *sptv = making->sptv;
     const double value = making->source->values[from];
     const uint32_t given = making->source->index[from];
-    const uint32_t index = sptv->shortened ? short_index(&making->used, given) : given;
+    const uint32_t index =
+        sptv->shortened ? (uint32_t)slc_used_position(&making->used, given) : given;
 
     if (sptv->value_type == SLC_F32) {
         ((float *)sptv->values.data)[to] = (float)value;
@@ -267,23 +244,6 @@ static void fill_block(const struct making *making, const struct slc_sptv_block 
     }
 }
 
-struct heavy {
-    /* size of a block that is moved forward; 0 for other blocks, which stay in file order */
-    uint64_t weight;
-    uint32_t block;
-};
-
-static int compare_heavy(const void *a, const void *b)
-{
-    const struct heavy *x = a;
-    const struct heavy *y = b;
-
-    if (x->weight != y->weight) {
-        return x->weight < y->weight ? 1 : -1;
-    }
-    return x->block < y->block ? -1 : 1;
-}
-
 /* Returns the smallest size of a block that is moved forward. Reordering blocks of equal size gains
  * nothing, but loses the sequential order of memory, which costs 4 to 15 % of the time with two
  * threads if all data fits in the cache. */
@@ -298,29 +258,42 @@ static uint64_t least_moved(const struct slc_sptv *sptv, enum slc_sptv_schedule 
     return schedule == SLC_SPTV_LARGEST ? 0 : UINT64_MAX;
 }
 
+/* Returns the size class of a block: 0 for blocks that stay in file order, and larger for larger
+ * blocks. Sizes in a class differ by less than a quarter. */
+static unsigned size_class(const struct slc_sptv_block *block, uint64_t least)
+{
+    /* The size counts fibers in addition to nonzeros, because each fiber writes a sum. */
+    const uint64_t size = block->nnz + block->fibers;
+    const unsigned log2 = size < 4 ? 2 : 63U - (unsigned)__builtin_clzll(size);
+
+    return size < least ? 0
+                        : 1 + CLASSES_PER_OCTAVE * (log2 - 2) + (unsigned)(size >> (log2 - 2)) % 4;
+}
+
+/* Orders the blocks by descending size class, and in file order within a class, by counting instead
+ * of sorting ([SPTV] section 5.3 sorts them). Cost: linear in the number of blocks. */
 static enum slc_status
 make_schedule(struct slc_sptv *sptv, enum slc_sptv_schedule schedule, struct slc_error *err)
 {
     const uint64_t least = least_moved(sptv, schedule);
-    struct heavy *heavy = slc_calloc(sptv->block_count + 1, sizeof *heavy);
+    uint32_t end[SIZE_CLASSES] = {0}; /* per class: the position after its last block so far */
+    uint32_t at = 0;
 
     sptv->schedule = slc_calloc(sptv->block_count + 1, sizeof *sptv->schedule);
-    if (heavy == NULL || sptv->schedule == NULL) {
-        slc_free(heavy);
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a list of %" PRIu64 " blocks",
-                        sptv->block_count);
-    }
+    SLC_TRY(slc_check_memory(sptv->schedule != NULL, err, "for a list of %" PRIu64 " blocks",
+                             sptv->block_count));
     for (uint32_t b = 0; b < sptv->block_count; b++) {
-        /* The size counts fibers in addition to nonzeros, because each fiber writes a sum. */
-        const uint64_t weight = sptv->blocks[b].nnz + sptv->blocks[b].fibers;
+        end[size_class(&sptv->blocks[b], least)]++;
+    }
+    for (unsigned c = SIZE_CLASSES; c-- > 0;) {
+        const uint32_t count = end[c];
 
-        heavy[b] = (struct heavy){weight >= least ? weight : 0, b};
+        end[c] = at;
+        at += count;
     }
-    qsort(heavy, sptv->block_count, sizeof *heavy, compare_heavy);
     for (uint32_t b = 0; b < sptv->block_count; b++) {
-        sptv->schedule[b] = heavy[b].block;
+        sptv->schedule[end[size_class(&sptv->blocks[b], least)]++] = b;
     }
-    slc_free(heavy);
     return SLC_OK;
 }
 
@@ -405,15 +378,14 @@ enum slc_status slc_sptv_create(struct slc_sptv *sptv,
 
     *sptv = (struct slc_sptv){
         .fibers = source->fibers, .nnz = source->begin[source->fibers], .length = source->length};
-    if (source->length > LENGTH_MAX) {
+    if (source->length > SLC_SPTV_LENGTH_MAX) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
                         "a vector of %" PRIu64 " numbers: the limit is 2^31 numbers",
                         source->length);
     }
     enum slc_status status = make(&making, options, err);
     slc_free(making.order);
-    slc_buffer_destroy(&making.used.bits);
-    slc_buffer_destroy(&making.used.ranks);
+    slc_buffer_destroy(&making.words);
     if (status != SLC_OK) {
         slc_sptv_destroy(sptv);
     }
@@ -440,9 +412,25 @@ struct product {
     const double *vector;
     double *sums;
     atomic_uint_fast64_t next; /* position in the schedule of the next block to process */
+    atomic_bool not_finite;    /* a sum is not finite */
 };
 
-static void multiply_block(const struct product *product, const struct slc_sptv_block *block)
+/* Returns true if all numbers are finite. Compares exponents, which the compiler vectorizes. */
+static bool all_finite(const double *numbers, uint64_t count)
+{
+    const uint64_t exponent = UINT64_C(0x7ff) << 52;
+    uint64_t found = 0;
+
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t bits;
+
+        memcpy(&bits, &numbers[i], sizeof bits);
+        found |= (bits & exponent) == exponent;
+    }
+    return found == 0;
+}
+
+static void multiply_block(struct product *product, const struct slc_sptv_block *block)
 {
     const struct slc_sptv *sptv = product->sptv;
     const uint64_t first = block->first_step * SLC_SPTV_LANES;
@@ -461,6 +449,9 @@ static void multiply_block(const struct product *product, const struct slc_sptv_
                                        .sums = product->sums + block->first_fiber};
 
     slc_sptv_block(sptv->value_type, sptv->index_bytes, &span);
+    if (!all_finite(span.sums, block->fibers)) {
+        atomic_store_explicit(&product->not_finite, true, memory_order_relaxed);
+    }
 }
 
 static void multiply_blocks(void *context, unsigned worker, unsigned workers)
@@ -494,6 +485,7 @@ static enum slc_status multiply_lanes(struct slc_sptv *sptv,
                                       const double *vector,
                                       double *sums,
                                       unsigned workers,
+                                      bool *is_finite,
                                       struct slc_error *err)
 {
     struct product product = {.sptv = sptv, .vector = vector, .sums = sums};
@@ -516,6 +508,7 @@ static enum slc_status multiply_lanes(struct slc_sptv *sptv,
             multiply_block(&product, &sptv->blocks[b]);
         }
     }
+    *is_finite = !atomic_load(&product.not_finite);
     return SLC_OK;
 }
 
@@ -523,13 +516,28 @@ enum slc_status slc_sptv_multiply(struct slc_sptv *sptv,
                                   const double *vector,
                                   double *sums,
                                   unsigned workers,
+                                  bool *is_finite,
                                   struct slc_error *err)
 {
     if (sptv->few.memory.data == NULL) {
-        return multiply_lanes(sptv, vector, sums, workers, err);
+        return multiply_lanes(sptv, vector, sums, workers, is_finite, err);
     }
     slc_sptv_few_multiply(&sptv->few, vector, sums);
+    *is_finite = all_finite(sums, sptv->fibers);
     return SLC_OK;
+}
+
+uint64_t slc_sptv_memory_bytes(const struct slc_sptv *sptv)
+{
+    const struct slc_buffer *const buffers[] = {&sptv->few.memory, &sptv->index,   &sptv->values,
+                                                &sptv->place,      &sptv->classes, &sptv->used_map,
+                                                &sptv->vector};
+    uint64_t bytes = sptv->block_count * (sizeof *sptv->blocks + sizeof *sptv->schedule);
+
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
+        bytes += buffers[i]->bytes;
+    }
+    return bytes;
 }
 
 uint64_t slc_sptv_moved_bytes(const struct slc_sptv *sptv)

@@ -3,7 +3,7 @@
 #ifndef SLC_CPU_SPTV_BLOCK_H
 #define SLC_CPU_SPTV_BLOCK_H
 
-#include "tools/bench/rivals/cpu/sptv.h"
+#include "cpu/fiber/sptv.h"
 
 enum {
     SLC_SPTV_LANES = 8, /* fibers processed in parallel; their sums fit in registers */

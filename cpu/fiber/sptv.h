@@ -29,9 +29,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Largest length of a vector, because a gather reads signed indices of 32 bits. */
+#define SLC_SPTV_LENGTH_MAX (UINT64_C(1) << 31)
+
 /* The nonzeros of a tensor, fiber by fiber. The arrays are borrowed. */
 struct slc_sptv_source {
-    uint64_t length; /* length of the vector, at most 2^31 */
+    uint64_t length; /* length of the vector, at most SLC_SPTV_LENGTH_MAX */
     uint64_t fibers;
     /* fibers + 1 elements: the first nonzero of each fiber, then the number of nonzeros */
     const uint64_t *begin;
@@ -57,9 +60,10 @@ enum slc_sptv_unused {
 
 /* The order in which threads process blocks. */
 enum slc_sptv_schedule {
-    /* blocks of over twice the mean size by decreasing size, then all other blocks in file order */
+    /* blocks of over twice the mean size first, larger size classes before smaller ones; then all
+     * other blocks in file order */
     SLC_SPTV_AUTO,
-    SLC_SPTV_LARGEST,
+    SLC_SPTV_LARGEST, /* all blocks by descending size class */
     SLC_SPTV_FILE
 };
 
@@ -101,14 +105,19 @@ enum slc_status slc_sptv_create(struct slc_sptv *sptv,
                                 struct slc_error *err) SLC_NODISCARD;
 void slc_sptv_destroy(struct slc_sptv *sptv);
 
-/* Computes sums[f] for every fiber f of the source, including empty fibers. Needs: `vector` has
- * source.length finite numbers. Uses at most one thread per block. Threads: call it for one product
- * at a time. Errors: SLC_ERR_SYSTEM. */
+/* Computes sums[f] for every fiber f of the source, including empty fibers. `vector` has
+ * source.length numbers. Sets *is_finite to false if a sum is not finite; a number that is not
+ * finite may affect any sum, because padding multiplies numbers by 0. Uses at most one thread per
+ * block. Threads: call it for one product at a time. Errors: SLC_ERR_SYSTEM. */
 enum slc_status slc_sptv_multiply(struct slc_sptv *sptv,
                                   const double *vector,
                                   double *sums,
                                   unsigned workers,
+                                  bool *is_finite,
                                   struct slc_error *err) SLC_NODISCARD;
+
+/* Returns the bytes of memory that the stored fibers use. */
+uint64_t slc_sptv_memory_bytes(const struct slc_sptv *sptv);
 
 /* Returns the bytes that a product moves: the stored fibers, the sums and the vector. */
 uint64_t slc_sptv_moved_bytes(const struct slc_sptv *sptv);
