@@ -29,6 +29,7 @@
 #include "base/error/error.h"
 #include "base/matrix.h"
 #include "base/solver.h"
+#include "base/used.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -130,11 +131,13 @@ struct slc_device_product {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
     const struct slc_encoded_layout *layout; /* layout of the tiles; NULL in plans */
-    /* Matrix of each contracted mode, with dims[n] rows; a vector is a matrix with one column. All
-     * matrices have the same number of columns, the type `precision` and zero padding. NULL means
-     * that the mode is not contracted (it remains). At least one pointer is not NULL. Plans use
-     * only the shapes of the matrices. */
+    /* Matrix of each contracted mode, with slc_used_elements(&used[n], dims[n]) rows: a row for
+     * each index, or only for used indices. A vector is a matrix with one column. All matrices have
+     * the same number of columns, the type `precision` and zero padding. NULL means that the mode
+     * is not contracted (it remains). At least one pointer is not NULL. Plans use only the shapes
+     * of the matrices. */
     const struct slc_matrix *matrix[SLC_MAX_ORDER];
+    struct slc_used used[SLC_MAX_ORDER];
     enum slc_value_type precision; /* type of matrices; products and sums are f64 */
     unsigned lanes;                /* 1 to SLC_DEVICE_LANES */
     /* upper bound of the bytes of a block that is passed to product.tile */

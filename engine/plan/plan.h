@@ -149,6 +149,8 @@ struct slc_plan_layout {
     uint64_t resident_bytes;  /* padded bytes of the resident blocks */
     uint64_t cached_blocks;   /* other blocks, cached in host memory (slc_plan_caches) */
     uint64_t cache_bytes;     /* encoded bytes of the cached blocks */
+    const uint64_t *listed;   /* numbers of the blocks that may be cached, ascending; NULL: all */
+    uint64_t listed_count;
 };
 
 /* Memory of a GPU, or of each GPU if there are several. */

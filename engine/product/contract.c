@@ -7,7 +7,6 @@
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "engine/product/contract_internal.h"
-#include "storage/model/npy.h"
 #include "storage/scan/tile_scan.h"
 
 #include <inttypes.h>
@@ -22,6 +21,10 @@ enum {
 static enum slc_status check_options(const struct slc_contract_options *options,
                                      struct slc_error *err)
 {
+    if (options->more_count >= SLC_CONTRACT_RESULTS_MAX) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u vectors for one mode; 1 to %d are possible",
+                        options->more_count + 1, SLC_CONTRACT_RESULTS_MAX);
+    }
     if (options->threads == 0 || options->threads > SLC_MAX_THREADS) {
         return slc_fail(err, SLC_ERR_USAGE, "%u threads requested; 1 to %d are possible",
                         options->threads, SLC_MAX_THREADS);
@@ -52,6 +55,7 @@ static enum slc_status divide_modes(struct slc_contract_run *c, struct slc_error
         contracted[mode] = true;
         c->job.vector_mode[c->job.vector_count++] = mode;
     }
+    c->job.results = 1 + options->more_count;
     for (unsigned mode = 0; mode < order; mode++) {
         if (!contracted[mode]) {
             c->report->dims[c->job.kept_count] = c->info->dims[mode];
@@ -59,6 +63,11 @@ static enum slc_status divide_modes(struct slc_contract_run *c, struct slc_error
         }
     }
     c->report->order = c->job.kept_count;
+    if (options->more_count > 0 && (c->job.vector_count != 1 || c->job.kept_count == 0)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "several vectors need exactly one mode to multiply, and another mode that "
+                        "remains");
+    }
     if (c->job.kept_count == 0 && options->output != NULL) {
         return slc_fail(
             err, SLC_ERR_USAGE,
@@ -78,12 +87,22 @@ static enum slc_status divide_modes(struct slc_contract_run *c, struct slc_error
 static uint64_t operand_bytes(const struct slc_contract_run *c)
 {
     const struct slc_manifest *manifest = &c->store.manifest;
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, vectors;
 
     for (unsigned k = 0; k < c->job.vector_count; k++) {
-        const uint64_t length = c->info->dims[c->job.vector_mode[k]];
+        if (!slc_add_u64(bytes, slc_operand_bytes(&c->operands[k]), &bytes)) {
+            return UINT64_MAX;
+        }
+    }
+    if (c->job.results > 1) {
+        const uint64_t vector = slc_matrix_footprint(SLC_F64, slc_contract_vector_rows(c), 1);
+        const uint64_t columns =
+            c->products != NULL
+                ? slc_matrix_footprint(SLC_F64, slc_contract_vector_rows(c), c->job.results)
+                : 0;
 
-        if (!slc_add_u64(bytes, slc_matrix_footprint(SLC_F64, length, 1), &bytes)) {
+        if (!slc_mul_u64(vector, c->job.results - 1, &vectors) ||
+            !slc_add_u64(vectors, columns, &vectors) || !slc_add_u64(bytes, vectors, &bytes)) {
             return UINT64_MAX;
         }
     }
@@ -119,12 +138,15 @@ use_threads(struct slc_contract_run *run, unsigned threads, struct slc_error *er
     enum slc_status status = SLC_OK;
 
     if (products != NULL) {
+        struct slc_used used[SLC_MAX_ORDER] = {{.end = 0}};
         uint32_t modes = 0;
 
         for (unsigned k = 0; k < run->job.vector_count; k++) {
             modes |= UINT32_C(1) << run->job.vector_mode[k];
+            used[run->job.vector_mode[k]] = run->operands[k].used;
         }
-        status = products->plan(products->self, run->reader, modes, 1, threads, &plan, err);
+        status = products->plan(products->self, run->reader, modes, used, run->job.results, threads,
+                                &plan, err);
     }
     run->threads = threads > 0 ? threads : 1;
     run->workers = plan.workers;
@@ -176,13 +198,27 @@ void slc_contract_set_spare(struct slc_contract_run *run, uint64_t bytes)
             slc_tile_stream_memory_bytes(stream, run->reader, run->workers, false);
 
         run->spare_bytes = slc_min_u64(bytes, most - least);
+        if (run->job.part != NULL && slc_contract_has_short(run)) {
+            run->report->part_bytes =
+                2 * run->part.bytes - slc_tile_stream_kept_bytes(stream, run->reader, run->workers,
+                                                                 least + run->spare_bytes);
+        }
     }
 }
 
 static void report_progress(const struct slc_contract_run *run, uint64_t done)
 {
     if (run->options->progress != NULL) {
-        run->options->progress(run->options->context, "multiply", done, slc_contract_tiles(run));
+        run->options->progress(run->options->context, "multiply", done, run->tiles);
+    }
+}
+
+void slc_contract_count_tile(struct slc_contract_run *run, unsigned worker)
+{
+    const uint64_t done = __atomic_add_fetch(&run->tiles_done, 1, __ATOMIC_RELAXED);
+
+    if (worker == 0) {
+        report_progress(run, done);
     }
 }
 
@@ -198,11 +234,7 @@ enum slc_status slc_contract_scan(struct slc_contract_run *run,
      * before worker 0 starts. */
     report_progress(run, run->tiles_done);
     if (stream != NULL) {
-        status = slc_tile_stream_run(
-            stream, run->reader, run->workers,
-            slc_tile_stream_memory_bytes(stream, run->reader, run->workers, true) +
-                run->spare_bytes,
-            steps, err);
+        status = slc_tile_stream_pass(stream, steps, err);
     } else {
         status = slc_tile_scan(&(struct slc_tile_scan_options){.files = run->store.files,
                                                                .reader = run->reader,
@@ -211,7 +243,7 @@ enum slc_status slc_contract_scan(struct slc_contract_run *run,
                                                                .stop = run->options->stop},
                                steps, err);
     }
-    run->report->scan_seconds = slc_seconds_since(start_ns);
+    run->report->scan_seconds += slc_seconds_since(start_ns);
     return status;
 }
 
@@ -228,114 +260,6 @@ slc_contract_fail_budget(const struct slc_contract_run *run, uint64_t least, str
                            slc_div_up_u64(operand_bytes(run), UINT64_C(1) << 20));
 }
 
-/* Permutes the vector in place, vector[i] = vector[label[i]], cycle by cycle. Overwrites the labels
- * with marks. */
-static void permute_vector(struct slc_matrix *vector, struct slc_labels *labels)
-{
-    double *value = slc_matrix_row_f64(vector, 0);
-
-    for (uint64_t start = 0; start < labels->length; start++) {
-        const double first = value[start];
-        uint64_t at = start;
-
-        while ((labels->label[at] & SLC_LABEL_MARK) == 0) {
-            const uint32_t from = labels->label[at];
-
-            labels->label[at] |= SLC_LABEL_MARK;
-            value[at] = from == start ? first : value[from];
-            at = from;
-        }
-    }
-}
-
-/* Permutes the vectors of relabelled modes into the order of the store. Loads the index maps of
- * kept modes that are relabelled. */
-static enum slc_status read_labels(struct slc_contract_run *c, struct slc_error *err)
-{
-    const struct slc_manifest *manifest = &c->store.manifest;
-
-    for (unsigned i = 0; i < manifest->permutation_count; i++) {
-        const struct slc_store_permutation *listed = &manifest->permutations[i];
-        struct slc_labels *labels = &c->labels[listed->mode];
-
-        SLC_TRY(slc_store_labels(&c->store, listed, labels, err));
-        slc_labels_invert(labels);
-        c->job.index[listed->mode] = labels->label;
-        for (unsigned k = 0; k < c->job.vector_count; k++) {
-            if (c->job.vector_mode[k] == listed->mode) {
-                permute_vector(&c->vectors[k], labels);
-                slc_labels_destroy(labels);
-                c->job.index[listed->mode] = NULL;
-            }
-        }
-    }
-    return SLC_OK;
-}
-
-/* Reads vector k from its file, or copies it from memory. It is copied because it may be
- * permuted. */
-static enum slc_status load_vector(struct slc_contract_run *run, unsigned k, struct slc_error *err)
-{
-    const char *path = run->options->vectors[k].path;
-    const uint64_t length = run->info->dims[run->job.vector_mode[k]];
-
-    SLC_TRY(path != NULL
-                ? slc_npy_read(run->store.files, path, SLC_F64, length, 1, &run->vectors[k], err)
-                : slc_matrix_create_from(&run->vectors[k], SLC_F64, length, 1,
-                                         run->options->vectors[k].values, err));
-    if (run->job.part != NULL) {
-        slc_hash_stream_add(&run->operands, run->vectors[k].buffer.data, length * sizeof(double));
-    }
-    return SLC_OK;
-}
-
-/* If a device multiplies tiles, opens it and passes the vectors to it. */
-static enum slc_status open_products(struct slc_contract_run *run, struct slc_error *err)
-{
-    const struct slc_matrix *matrices[SLC_MAX_ORDER] = {NULL};
-    enum slc_status status = SLC_OK;
-
-    if (run->products == NULL) {
-        return SLC_OK;
-    }
-    for (unsigned k = 0; k < run->job.vector_count; k++) {
-        matrices[run->job.vector_mode[k]] = &run->vectors[k];
-    }
-    status = run->products->open(run->products->self, matrices, err);
-    run->products_open = status == SLC_OK;
-    return status;
-}
-
-enum slc_status slc_contract_start(struct slc_contract_run *run, struct slc_error *err)
-{
-    enum slc_status status = SLC_OK;
-
-    for (unsigned k = 0; k < run->job.vector_count && status == SLC_OK; k++) {
-        status = load_vector(run, k, err);
-        run->job.vector[k] = run->vectors[k].buffer.data;
-    }
-    SLC_THEN(status, read_labels(run, err));
-    SLC_THEN(status,
-             slc_buffer_create(&run->memory, run->workers * slc_contract_tile_bytes(&run->job),
-                               SLC_PAGES_SMALL, err));
-    SLC_TRY(status);
-    return open_products(run, err);
-}
-
-void slc_contract_release(struct slc_contract_run *run)
-{
-    if (run->products_open) {
-        run->products->close(run->products->self);
-        run->products_open = false;
-    }
-    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
-        slc_matrix_destroy(&run->vectors[n]);
-        slc_labels_destroy(&run->labels[n]);
-    }
-    slc_buffer_destroy(&run->memory);
-    slc_buffer_destroy(&run->sums);
-}
-
 enum slc_status slc_contract_one(struct slc_contract_run *run,
                                  unsigned worker,
                                  struct slc_tile_view *tile,
@@ -343,31 +267,36 @@ enum slc_status slc_contract_one(struct slc_contract_run *run,
                                  void *context,
                                  struct slc_error *err)
 {
-    const uint64_t done = __atomic_add_fetch(&run->tiles_done, 1, __ATOMIC_RELAXED);
     struct slc_contract_given given = {.products = run->products};
+    uint64_t zeros[SLC_CONTRACT_RESULTS_MAX] = {0};
     char *memory = run->memory.data;
     enum slc_status status = SLC_OK;
 
-    if (worker == 0) {
-        report_progress(run, done);
-    }
+    slc_contract_count_tile(run, worker);
     if (run->products != NULL) {
         SLC_TRY(run->products->take(run->products->self, worker, tile, &given.fibers, err));
     }
     status = slc_contract_tile(&run->job, tile, given.fibers.count > 0 ? &given : NULL,
                                memory + worker * slc_contract_tile_bytes(&run->job), sink, context,
-                               worker, &run->worker[worker].zeros, err);
+                               worker, zeros, err);
+    for (unsigned r = 0; r < run->job.results; r++) {
+        (void)__atomic_add_fetch(&run->zeros[r], zeros[r], __ATOMIC_RELAXED);
+    }
     if (run->products != NULL) {
         run->products->leave(run->products->self, worker);
     }
     return status;
 }
 
-static enum slc_status
-add_sums(void *context, unsigned worker, const struct slc_entries *entries, struct slc_error *err)
+static enum slc_status add_sums(void *context,
+                                unsigned worker,
+                                unsigned result,
+                                const struct slc_entries *entries,
+                                struct slc_error *err)
 {
     struct slc_contract_run *c = context;
 
+    (void)result;
     (void)err;
     for (uint32_t i = 0; i < entries->count; i++) {
         c->worker[worker].tile_sum += entries->values[i];
@@ -414,7 +343,7 @@ static enum slc_status contract_to_number(struct slc_contract_run *c, struct slc
     if (c->options->dry_run) {
         return SLC_OK;
     }
-    enum slc_status status = slc_contract_start(c, err);
+    enum slc_status status = slc_contract_start(c, false, err);
     SLC_THEN(status, slc_buffer_create(&c->sums, sums_bytes(c), SLC_PAGES_SMALL, err));
     SLC_THEN(status, slc_contract_scan(c, &steps, err));
     SLC_TRY(status);
@@ -463,21 +392,22 @@ static enum slc_status choose_layout(struct slc_contract_run *c, struct slc_erro
     return SLC_OK;
 }
 
-/* Finds the smallest and largest used index of each contracted mode, from the block entries. */
-static void find_used(struct slc_contract_run *c)
+/* Prepares the vectors for the chosen layout. */
+static void init_operands(struct slc_contract_run *c)
 {
-    for (unsigned k = 0; k < c->job.vector_count && c->info->nnz > 0; k++) {
+    for (unsigned k = 0; k < c->job.vector_count; k++) {
         const unsigned mode = c->job.vector_mode[k];
+        struct slc_operand *operand = &c->operands[k];
 
+        slc_operand_init(operand, c->reader, mode);
+        c->report->used[k].first = operand->first;
+        c->report->used[k].last = operand->last;
+        c->report->used[k].held =
+            slc_operand_is_short(operand) ? operand->used.count : operand->length;
         c->report->used[k].relabelled = (c->info->relabelled_modes >> mode & 1) != 0;
-        c->report->used[k].first = UINT64_MAX;
-        for (uint64_t b = 0; b < c->info->block_count; b++) {
-            struct slc_block_entry entry;
-
-            slc_reader_entry(c->reader, b, &entry);
-            c->report->used[k].first = slc_min_u64(c->report->used[k].first, entry.min[mode]);
-            c->report->used[k].last = slc_max_u64(c->report->used[k].last, entry.max[mode]);
-        }
+    }
+    if (c->options->stream != NULL) {
+        c->options->stream->keep_blocks = slc_contract_has_short(c);
     }
 }
 
@@ -507,7 +437,7 @@ static enum slc_status contract_store(struct slc_contract_run *c, struct slc_err
     enum slc_status status = choose_layout(c, err);
     SLC_THEN(status, slc_contract_open_part(c, err));
     SLC_TRY(status);
-    find_used(c);
+    init_operands(c);
     if (c->options->names && c->job.kept_count > 0) {
         slc_names_carry_init(&c->names, c->store.files, c->store.path, &c->store.manifest);
         c->names.stop = c->options->stop;
@@ -515,9 +445,9 @@ static enum slc_status contract_store(struct slc_contract_run *c, struct slc_err
     }
     c->report->sums_most = most_sums(c);
     c->report->process_bytes = slc_memory_resident();
+    c->products = c->job.vector_count > 0 ? c->options->products : NULL;
     c->fixed_bytes = fixed_bytes(c);
     c->least_ordered = UINT64_MAX;
-    c->products = c->job.vector_count > 0 ? c->options->products : NULL;
     c->fibers = c->options->fibers;
     c->run = c->options->run;
     bool keeps_order = c->job.kept_count > 0 && slc_contract_keeps_order(c, &layout);
@@ -538,8 +468,9 @@ static enum slc_status contract_store(struct slc_contract_run *c, struct slc_err
     }
     c->report->threads = c->threads;
     c->report->workers = c->workers;
-    for (unsigned w = 0; w < c->workers; w++) {
-        c->report->zero_sums += c->worker[w].zeros;
+    c->report->zero_sums = c->zeros[0];
+    for (unsigned r = 0; r < c->options->more_count; r++) {
+        c->options->more[r].zero_sums = c->zeros[r + 1];
     }
     return status;
 }

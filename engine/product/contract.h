@@ -21,6 +21,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { SLC_CONTRACT_RESULTS_MAX = 64 };
+
+/* A further result of the same pass: the product with another vector of the same mode. */
+struct slc_contract_more {
+    const char *path;     /* as for the first vector */
+    const double *values; /* as for the first vector */
+    const char *output;   /* path of the result; no two results have the same path */
+    /* Set by slc_contract, as in struct slc_contract_report. */
+    uint64_t zero_sums;
+    struct slc_builder_report build;
+};
+
 struct slc_contract_options {
     const struct slc_files *files;
     const char *store;
@@ -33,6 +45,10 @@ struct slc_contract_options {
         const char *path;     /* .npy file with dims[mode] finite numbers; NULL: use `values` */
         const double *values; /* dims[mode] numbers by index of the input; borrowed */
     } vectors[SLC_MAX_ORDER];
+    /* Further results, at most SLC_CONTRACT_RESULTS_MAX - 1. If there are any, there is exactly one
+     * vector above, and the result is a store. */
+    unsigned more_count;
+    struct slc_contract_more *more;
     struct slc_tile_stream *stream; /* reads the tiles; NULL: the file is scanned */
     /* Computes one part of the result, whose nonzeros slc_join (engine/product/join.h) adds to
      * those of the other parts. Needs a stream, and no device. The default is the whole result. */
@@ -74,13 +90,17 @@ struct slc_contract_report {
     double layout_fibers_possible; /* number of fibers that the mode sizes allow */
     uint64_t layout_blocks;
     uint64_t layout_bytes; /* bytes of the layout's file */
-    /* With options.part: the blocks of the part, and the bytes that are read: these blocks, and
-     * blocks that are read once more as a sample before sums are sorted. */
+    /* With options.part: the blocks of the part, and the bytes that are read: these blocks (with
+     * short vectors twice, except blocks that stay in memory), and blocks that are read once more
+     * as a sample before sums are sorted. */
     uint64_t part_blocks, part_bytes, sample_bytes;
     /* For the mode of each vector, the smallest and the largest index that a nonzero has, as
      * indices of the store. */
     struct {
         uint64_t first, last;
+        /* Elements of the vector in memory: the used indices if the vector is short (operand.h);
+         * before a run, an upper bound. */
+        uint64_t held;
         bool relabelled; /* the mode is relabelled, so indices of the input differ */
     } used[SLC_MAX_ORDER];
     uint64_t sums_most;     /* upper bound of the result's nonzeros, from the layout */
@@ -100,7 +120,8 @@ struct slc_contract_report {
  * path, or if there is no such part, or a part of a number. SLC_ERR_UNSUPPORTED for a part on a
  * device. SLC_ERR_INPUT, with file and position, if a vector has the wrong length, NaN or infinity,
  * or if a sum is beyond the range of f64. SLC_ERR_BUDGET, with the smallest sufficient budget.
- * Errors of reading the store and of the builder. After an error nothing is left on disk. */
+ * Errors of reading the store and of the builder. After an error nothing is left on disk,
+ * except results that are complete if there are several. */
 enum slc_status slc_contract(const struct slc_contract_options *options,
                              struct slc_contract_report *report,
                              struct slc_error *err) SLC_NODISCARD;

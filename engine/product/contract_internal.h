@@ -5,20 +5,19 @@
 #define SLC_ENGINE_CONTRACT_INTERNAL_H
 
 #include "base/hash.h"
-#include "base/matrix.h"
 #include "base/memory/memory.h"
 #include "convert/reshape/names_carry.h"
 #include "engine/product/contract.h"
 #include "engine/product/contract_tile.h"
+#include "engine/product/operand.h"
 #include "engine/product/part_record.h"
 #include "storage/manifest/labels.h"
 #include "storage/manifest/store.h"
 
 #include <stdint.h>
 
-/* Results of one worker, updated a few times per tile. */
+/* State of one worker, updated a few times per tile. */
 struct slc_contract_worker {
-    uint64_t zeros;
     double tile_sum; /* sum of the current tile */
 };
 
@@ -29,10 +28,14 @@ struct slc_contract_run {
     struct slc_reader *reader; /* reader of the layout that is read */
     const struct slc_layout_info *info;
     struct slc_contraction job;
-    struct slc_part part; /* all zero unless the options choose a part */
-    struct slc_matrix vectors[SLC_MAX_ORDER];
-    struct slc_hash_stream operands;         /* hash of the vectors of a part */
-    struct slc_labels labels[SLC_MAX_ORDER]; /* label -> index, for kept relabelled modes */
+    struct slc_part part;                       /* all zero unless the options choose a part */
+    struct slc_operand operands[SLC_MAX_ORDER]; /* vector_count vectors */
+    struct slc_operand more[SLC_CONTRACT_RESULTS_MAX - 1]; /* vectors of further results */
+    struct slc_matrix columns; /* the vectors of all results for a device, if there are several */
+    /* per result, with a part: hash of its vectors */
+    struct slc_hash_stream hashes[SLC_CONTRACT_RESULTS_MAX];
+    uint64_t zeros[SLC_CONTRACT_RESULTS_MAX]; /* per result, updated by all workers */
+    struct slc_labels labels[SLC_MAX_ORDER];  /* label -> index, for kept relabelled modes */
     /* States which fibers the order of the result's nonzeros keeps together, if sums are sorted. */
     enum slc_fibers fibers;
     struct slc_fiber_run run;
@@ -50,10 +53,29 @@ struct slc_contract_run {
     struct slc_buffer memory; /* memory of all workers, slc_contract_tile_bytes each */
     struct slc_buffer sums;   /* one f64 per tile, if the result is a number */
     struct slc_contract_worker worker[SLC_MAX_THREADS];
-    uint64_t tiles_done;
+    uint64_t tiles_done, tiles;   /* tiles of all passes */
     struct slc_names_carry names; /* names of the kept modes, if the options request them */
 };
 
+/* Returns true if a vector is short (operand.h). */
+static inline bool slc_contract_has_short(const struct slc_contract_run *run)
+{
+    bool any = false;
+
+    for (unsigned k = 0; k < run->job.vector_count; k++) {
+        any |= slc_operand_is_short(&run->operands[k]);
+    }
+    return any;
+}
+
+/* Returns the number of elements of the first vector in memory. */
+static inline uint64_t slc_contract_vector_rows(const struct slc_contract_run *run)
+{
+    return slc_used_elements(&run->operands[0].used, run->operands[0].length);
+}
+
+/* Counts a tile of a pass. Worker 0 reports progress. */
+void slc_contract_count_tile(struct slc_contract_run *run, unsigned worker);
 /* Returns the number of tiles that the scan delivers. */
 static inline uint64_t slc_contract_tiles(const struct slc_contract_run *run)
 {
@@ -67,8 +89,11 @@ enum slc_status slc_contract_open_part(struct slc_contract_run *run,
                                        struct slc_error *err) SLC_NODISCARD;
 void slc_contract_close_part(struct slc_contract_run *run);
 
-/* Sets origin->part to the record of the part, if there is one. Needs: the vectors were loaded. */
-void slc_contract_record_part(const struct slc_contract_run *run, struct slc_store_origin *origin);
+/* Sets origin->part to the record of the part of a result, if there is one. Needs: the vectors were
+ * loaded. */
+void slc_contract_record_part(const struct slc_contract_run *run,
+                              unsigned result,
+                              struct slc_store_origin *origin);
 
 /* Returns the fewest bytes with which run->workers workers can scan the store, without
  * fixed_bytes. */
@@ -98,13 +123,26 @@ enum slc_status slc_contract_scan(struct slc_contract_run *run,
                                   const struct slc_tile_steps *steps,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* Reads vectors and labels, allocates the workers' memory and opens the device. Needs: run->workers
- * is set. */
+/* Opens the stream, finds the used indices of short vectors, reads vectors and labels, allocates
+ * the workers' memory and opens the device. `in_order` states whether the steps of
+ * slc_contract_scan have turns. Needs: run->workers is set. */
 enum slc_status slc_contract_start(struct slc_contract_run *run,
+                                   bool in_order,
                                    struct slc_error *err) SLC_NODISCARD;
 
 /* Releases everything that slc_contract_start created, even after it failed. */
 void slc_contract_release(struct slc_contract_run *run);
+
+/* Return the path of a result, and its report. */
+static inline const char *slc_contract_output(const struct slc_contract_run *run, unsigned result)
+{
+    return result == 0 ? run->options->output : run->options->more[result - 1].output;
+}
+static inline struct slc_builder_report *
+slc_contract_build_report(const struct slc_contract_run *run, unsigned result)
+{
+    return result == 0 ? &run->report->build : &run->options->more[result - 1].build;
+}
 
 /* Margin that is added to the reported smallest budget, because the process may need more memory in
  * the next run. */

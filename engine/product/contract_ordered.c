@@ -32,17 +32,22 @@ struct piece {
     bool failed; /* true if slc_ordered_reserve failed */
 };
 
-struct ordering {
-    struct slc_contract_run *run;
-    const struct slc_key_layout *layout;
+/* A store that is written. */
+struct result {
     struct slc_build_folder folder;
-    struct slc_key_tables tables;
     struct slc_writer *writer;
     struct slc_tiles *tiles;
     struct slc_ordered *ordered;
-    struct slc_buffer memory; /* memory of all pieces */
-    struct piece *pieces;     /* one per worker */
+    struct piece *pieces; /* one per worker */
     uint64_t entries;
+};
+
+struct ordering {
+    struct slc_contract_run *run;
+    const struct slc_key_layout *layout;
+    struct slc_key_tables tables;
+    struct slc_buffer memory; /* memory of all pieces */
+    struct result *results;
 };
 
 /* Returns the fiber run of the store, with the number that its mode has in the result; no run if
@@ -104,13 +109,12 @@ static uint64_t needed_bytes(const struct slc_contract_run *run, const void *con
 {
     const struct slc_key_layout *layout = context;
     const unsigned workers = run->workers;
-    const uint64_t fixed =
-        run->fixed_bytes + SMALL_OBJECTS_BYTES + slc_build_writer_bytes(run->options->block_bytes);
-    const uint64_t encoder = slc_encoder_memory_bytes(layout, run->options->codec);
+    const uint64_t each = SMALL_OBJECTS_BYTES + slc_build_writer_bytes(run->options->block_bytes) +
+                          workers * slc_encoder_memory_bytes(layout, run->options->codec) +
+                          slc_buffer_footprint(workers * piece_bytes(layout), SLC_PAGES_SMALL) +
+                          slc_ordered_bytes(layout, workers);
 
-    return fixed + slc_contract_scan_bytes(run) + workers * encoder +
-           slc_buffer_footprint(workers * piece_bytes(layout), SLC_PAGES_SMALL) +
-           slc_ordered_bytes(layout, workers);
+    return run->fixed_bytes + slc_contract_scan_bytes(run) + run->job.results * each;
 }
 
 enum slc_status slc_contract_fits_ordered(struct slc_contract_run *run,
@@ -133,11 +137,12 @@ enum slc_status slc_contract_fits_ordered(struct slc_contract_run *run,
 /* Appends sums to the worker's piece. */
 static enum slc_status append_sums(void *context,
                                    unsigned worker,
+                                   unsigned result,
                                    const struct slc_entries *entries,
                                    struct slc_error *err)
 {
     const struct ordering *ordering = context;
-    struct piece *piece = &ordering->pieces[worker];
+    struct piece *piece = &ordering->results[result].pieces[worker];
     const uint32_t have = piece->sums.count;
 
     (void)err;
@@ -158,51 +163,70 @@ sum_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_
 {
     struct ordering *ordering = context;
 
-    ordering->pieces[worker].sums.count = 0;
+    for (unsigned r = 0; r < ordering->run->job.results; r++) {
+        ordering->results[r].pieces[worker].sums.count = 0;
+    }
     return slc_contract_one(ordering->run, worker, tile, append_sums, ordering, err);
 }
 
-static bool reserve_piece(void *context, unsigned worker)
+/* Reserves the positions of a worker's piece. Returns false if the result has failed. */
+static bool reserve_in(struct result *result, unsigned worker)
 {
-    struct ordering *ordering = context;
-    struct piece *piece = &ordering->pieces[worker];
+    struct piece *piece = &result->pieces[worker];
     struct slc_error err = SLC_ERROR_INIT;
 
-    ordering->entries += piece->sums.count;
+    result->entries += piece->sums.count;
     piece->failed =
-        slc_ordered_reserve(ordering->ordered, &piece->sums, &piece->place, &err) != SLC_OK;
-    slc_tiles_lock(ordering->tiles);
+        slc_ordered_reserve(result->ordered, &piece->sums, &piece->place, &err) != SLC_OK;
+    slc_tiles_lock(result->tiles);
     if (piece->failed) {
-        slc_tiles_fail(ordering->tiles, &err);
+        slc_tiles_fail(result->tiles, &err);
     }
-    bool go_on = !slc_tiles_failed(ordering->tiles);
-    slc_tiles_unlock(ordering->tiles);
+    bool go_on = !slc_tiles_failed(result->tiles);
+    slc_tiles_unlock(result->tiles);
     return go_on;
 }
 
-static void deliver_piece(void *context, unsigned worker)
+static bool reserve_pieces(void *context, unsigned worker)
 {
     const struct ordering *ordering = context;
-    const struct piece *piece = &ordering->pieces[worker];
+    bool go_on = true;
 
-    if (!piece->failed) {
-        slc_ordered_deliver(ordering->ordered, worker, &piece->sums, &piece->place);
+    for (unsigned r = 0; r < ordering->run->job.results; r++) {
+        go_on &= reserve_in(&ordering->results[r], worker);
+    }
+    return go_on;
+}
+
+static void deliver_pieces(void *context, unsigned worker)
+{
+    const struct ordering *ordering = context;
+
+    for (unsigned r = 0; r < ordering->run->job.results; r++) {
+        const struct piece *piece = &ordering->results[r].pieces[worker];
+
+        if (!piece->failed) {
+            slc_ordered_deliver(ordering->results[r].ordered, worker, &piece->sums, &piece->place);
+        }
     }
 }
 
 static enum slc_status allocate_pieces(struct ordering *ordering, struct slc_error *err)
 {
-    const unsigned workers = ordering->run->workers;
+    const unsigned workers = ordering->run->workers, results = ordering->run->job.results;
     const bool wide = ordering->layout->bits > 64;
 
-    SLC_TRY(slc_buffer_create(&ordering->memory, workers * piece_bytes(ordering->layout),
+    SLC_TRY(slc_buffer_create(&ordering->memory,
+                              (uint64_t)results * workers * piece_bytes(ordering->layout),
                               SLC_PAGES_SMALL, err));
     uint64_t *at = ordering->memory.data;
-    ordering->pieces = slc_calloc(workers, sizeof *ordering->pieces);
-    SLC_TRY(
-        slc_check_memory(ordering->pieces != NULL, err, "to multiply with %u threads", workers));
-    for (unsigned w = 0; w < workers; w++) {
-        struct piece *piece = &ordering->pieces[w];
+    struct piece *pieces = slc_calloc((size_t)results * workers, sizeof *pieces);
+    SLC_TRY(slc_check_memory(pieces != NULL, err, "to multiply with %u threads", workers));
+    for (unsigned r = 0; r < results; r++) {
+        ordering->results[r].pieces = pieces + (size_t)r * workers;
+    }
+    for (unsigned p = 0; p < results * workers; p++) {
+        struct piece *piece = &pieces[p];
 
         piece->key_lo = at;
         at += SLC_TILE_NNZ;
@@ -217,14 +241,15 @@ static enum slc_status allocate_pieces(struct ordering *ordering, struct slc_err
     return SLC_OK;
 }
 
-static enum slc_status open_output(struct ordering *ordering, struct slc_error *err)
+static enum slc_status
+open_output(const struct ordering *ordering, struct result *result, struct slc_error *err)
 {
     const struct slc_contract_options *options = ordering->run->options;
-    char *path = slc_path_join(ordering->folder.part, SLC_BLCO_NAME);
+    char *path = slc_path_join(result->folder.part, SLC_BLCO_NAME);
     enum slc_status status =
         path == NULL
             ? slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of the block file")
-            : slc_writer_open(&(struct slc_writer_options){.files = ordering->folder.files,
+            : slc_writer_open(&(struct slc_writer_options){.files = result->folder.files,
                                                            .path = path,
                                                            .layout = SLC_LAYOUT_BLCO,
                                                            .order = ordering->layout->order,
@@ -232,59 +257,63 @@ static enum slc_status open_output(struct ordering *ordering, struct slc_error *
                                                            .run = ordering->layout->run,
                                                            .codec = options->codec,
                                                            .block_bytes = options->block_bytes},
-                              &ordering->writer, err);
+                              &result->writer, err);
 
     slc_free(path);
     SLC_TRY(status);
     SLC_TRY(slc_tiles_create(&(struct slc_tiles_options){.layout = ordering->layout,
                                                          .codec = options->codec,
                                                          .workers = ordering->run->workers,
-                                                         .writer = ordering->writer},
-                             &ordering->tiles, err));
+                                                         .writer = result->writer},
+                             &result->tiles, err));
     return slc_ordered_create(&(struct slc_ordered_options){.layout = ordering->layout,
                                                             .dims = ordering->run->report->dims,
                                                             .workers = ordering->run->workers,
-                                                            .tiles = ordering->tiles},
-                              &ordering->ordered, err);
+                                                            .tiles = result->tiles},
+                              &result->ordered, err);
 }
 
 static enum slc_status scan_tiles(struct ordering *ordering, struct slc_error *err)
 {
     const struct slc_tile_steps steps = {.context = ordering,
                                          .decode = sum_tile,
-                                         .in_turn = reserve_piece,
-                                         .deliver = deliver_piece};
+                                         .in_turn = reserve_pieces,
+                                         .deliver = deliver_pieces};
+    enum slc_status status = slc_contract_scan(ordering->run, &steps, err);
 
-    SLC_TRY(slc_contract_scan(ordering->run, &steps, err));
-    return slc_tiles_status(ordering->tiles, err);
+    for (unsigned r = 0; r < ordering->run->job.results; r++) {
+        SLC_THEN(status, slc_tiles_status(ordering->results[r].tiles, err));
+    }
+    return status;
 }
 
-/* Writes the remaining sums, the end of the block file and the manifest. Then publishes the
- * store. */
-static enum slc_status finish_store(struct ordering *ordering, struct slc_error *err)
+/* Writes the remaining sums, the end of the block file and the manifest. */
+static enum slc_status
+finish_store(const struct ordering *ordering, unsigned number, struct slc_error *err)
 {
     struct slc_contract_run *run = ordering->run;
-    struct slc_builder_report *report = &run->report->build;
+    struct result *result = &ordering->results[number];
+    struct slc_builder_report *report = slc_contract_build_report(run, number);
     struct slc_store_origin origin = {.dialect = "ttv", .writer = "sluice " SLC_VERSION};
     struct slc_ordered_counts counts = {.zeros = 0};
-    struct slc_writer *writer = ordering->writer;
+    struct slc_writer *writer = result->writer;
 
-    SLC_TRY(slc_ordered_finish(ordering->ordered, &counts, err));
-    slc_tiles_seconds(ordering->tiles, &report->encode_seconds, &report->write_seconds);
-    report->entries = ordering->entries;
+    SLC_TRY(slc_ordered_finish(result->ordered, &counts, err));
+    slc_tiles_seconds(result->tiles, &report->encode_seconds, &report->write_seconds);
+    report->entries = result->entries;
     report->duplicates = counts.duplicates;
     report->explicit_zeros = counts.zeros;
     report->fibers.run = ordering->layout->run;
-    ordering->writer = NULL;
+    result->writer = NULL;
     uint64_t start_ns = slc_clock_ns();
     enum slc_status status = slc_writer_finish(writer, &report->summary, err);
     report->write_seconds += slc_seconds_since(start_ns);
     (void)snprintf(origin.source, sizeof origin.source, "%s", run->options->store);
-    slc_contract_record_part(run, &origin);
+    slc_contract_record_part(run, number, &origin);
     SLC_THEN(status, slc_build_manifest_write(
                          &(struct slc_build_manifest){
-                             .files = ordering->folder.files,
-                             .folder = ordering->folder.part,
+                             .files = result->folder.files,
+                             .folder = result->folder.part,
                              .order = ordering->layout->order,
                              .dims = run->report->dims,
                              .codec = run->options->codec,
@@ -293,22 +322,56 @@ static enum slc_status finish_store(struct ordering *ordering, struct slc_error 
                              .attached = &run->names,
                              .report = report},
                          &origin, err));
-    SLC_TRY(status);
-    if (run->options->publishing != NULL) {
-        run->options->publishing();
+    return status;
+}
+
+/* Completes all stores, and then publishes them one after the other. */
+static enum slc_status finish_stores(struct ordering *ordering, struct slc_error *err)
+{
+    const struct slc_contract_run *run = ordering->run;
+    const unsigned results = run->job.results;
+
+    for (unsigned r = 0; r < results; r++) {
+        SLC_TRY(finish_store(ordering, r, err));
     }
-    return slc_build_folder_publish(&ordering->folder, err);
+    for (unsigned r = 0; r < results; r++) {
+        if (run->options->publishing != NULL) {
+            run->options->publishing();
+        }
+        SLC_TRY(slc_build_folder_publish(&ordering->results[r].folder, err));
+    }
+    return SLC_OK;
 }
 
 static void release_memory(struct ordering *ordering)
 {
-    slc_ordered_destroy(ordering->ordered);
-    slc_tiles_destroy(ordering->tiles);
-    slc_writer_abandon(ordering->writer);
+    for (unsigned r = 0; ordering->results != NULL && r < ordering->run->job.results; r++) {
+        struct result *result = &ordering->results[r];
+
+        slc_ordered_destroy(result->ordered);
+        slc_tiles_destroy(result->tiles);
+        slc_writer_abandon(result->writer);
+        slc_build_folder_end(&result->folder);
+    }
     slc_key_tables_destroy(&ordering->tables);
-    slc_free(ordering->pieces);
+    slc_free(ordering->results != NULL ? ordering->results[0].pieces : NULL);
+    slc_free(ordering->results);
     slc_buffer_destroy(&ordering->memory);
-    slc_build_folder_end(&ordering->folder);
+}
+
+/* Creates the folder of every result. */
+static enum slc_status create_folders(struct ordering *ordering, struct slc_error *err)
+{
+    const struct slc_contract_run *run = ordering->run;
+
+    ordering->results = slc_calloc(run->job.results, sizeof *ordering->results);
+    SLC_TRY(slc_check_memory(ordering->results != NULL, err, "to write results"));
+    for (unsigned r = 0; r < run->job.results; r++) {
+        SLC_TRY(slc_build_folder_create(&ordering->results[r].folder, run->store.files,
+                                        slc_contract_output(run, r), run->options->overwrite, false,
+                                        err));
+    }
+    return SLC_OK;
 }
 
 enum slc_status slc_contract_ordered(struct slc_contract_run *run,
@@ -320,15 +383,15 @@ enum slc_status slc_contract_ordered(struct slc_contract_run *run,
     if (run->options->dry_run) {
         return SLC_OK;
     }
-    enum slc_status status = slc_contract_start(run, err);
-    SLC_THEN(status,
-             slc_build_folder_create(&ordering.folder, run->store.files, run->options->output,
-                                     run->options->overwrite, false, err));
+    enum slc_status status = slc_contract_start(run, true, err);
+    SLC_THEN(status, create_folders(&ordering, err));
     SLC_THEN(status, slc_key_tables_init(&ordering.tables, layout, err));
     SLC_THEN(status, allocate_pieces(&ordering, err));
-    SLC_THEN(status, open_output(&ordering, err));
+    for (unsigned r = 0; r < run->job.results; r++) {
+        SLC_THEN(status, open_output(&ordering, &ordering.results[r], err));
+    }
     SLC_THEN(status, scan_tiles(&ordering, err));
-    SLC_THEN(status, finish_store(&ordering, err));
+    SLC_THEN(status, finish_stores(&ordering, err));
     release_memory(&ordering);
     return status;
 }

@@ -27,7 +27,9 @@ enum slc_status slc_contract_open_part(struct slc_contract_run *c, struct slc_er
     options->stream->part = &c->part;
     c->report->part_blocks = c->part.block_count;
     c->report->part_bytes = c->part.bytes;
-    slc_hash_stream_begin(&c->operands);
+    for (unsigned r = 0; r < c->job.results; r++) {
+        slc_hash_stream_begin(&c->hashes[r]);
+    }
     return SLC_OK;
 }
 
@@ -39,14 +41,16 @@ void slc_contract_close_part(struct slc_contract_run *c)
     }
 }
 
-void slc_contract_record_part(const struct slc_contract_run *run, struct slc_store_origin *origin)
+void slc_contract_record_part(const struct slc_contract_run *run,
+                              unsigned result,
+                              struct slc_store_origin *origin)
 {
     static const char *const fibers[] = {"auto", "none", "given"};
     const struct slc_contract_options *options = run->options;
     struct slc_part_product product = {.operation = "ttv",
                                        .store = &run->store,
                                        .reader = run->reader,
-                                       .operands = slc_hash_stream_end(&run->operands)};
+                                       .operands = slc_hash_stream_end(&run->hashes[result])};
     struct slc_part_record record;
     char lines[256];
 

@@ -24,11 +24,12 @@ enum {
 
 struct sorting {
     struct slc_contract_run *run;
-    struct slc_builder *builder;
+    struct slc_builder *builders[SLC_CONTRACT_RESULTS_MAX]; /* one per result */
     struct slc_buffer sample;
     uint32_t sampled; /* number of sampled coordinates per mode */
     uint32_t stretch; /* maximum number of sums sampled per tile */
-    uint64_t zeros;   /* zero sums in the sample; ignored, because the scan counts all zero sums */
+    /* zero sums in the sample; ignored, because the scan counts all zero sums */
+    uint64_t zeros[SLC_CONTRACT_RESULTS_MAX];
 };
 
 static uint64_t sample_bytes(const struct slc_contract_run *run)
@@ -44,7 +45,7 @@ static uint64_t bytes_without_builder(const struct slc_contract_run *run)
            slc_contract_scan_bytes(run);
 }
 
-/* Returns the total bytes with the smallest builder; see slc_contract_needs_fn. `context` is the
+/* Returns the total bytes with the smallest builders; see slc_contract_needs_fn. `context` is the
  * builder's options. */
 static uint64_t needed_bytes(const struct slc_contract_run *run, const void *context)
 {
@@ -52,11 +53,12 @@ static uint64_t needed_bytes(const struct slc_contract_run *run, const void *con
 
     build.workers = run->workers;
     build.caller_bytes = bytes_without_builder(run);
-    return build.caller_bytes + slc_builder_memory_min(&build, run->job.kept_count);
+    return build.caller_bytes +
+           run->job.results * slc_builder_memory_min(&build, run->job.kept_count);
 }
 
-/* Chooses as many of the requested workers as fit with the smallest builder. The builder gets most
- * of the remaining memory, and reading gets the rest. */
+/* Chooses as many of the requested workers as fit with the smallest builders. The builders get most
+ * of the remaining memory, in equal parts, and reading gets the rest. */
 static enum slc_status divide_memory(struct slc_contract_run *run,
                                      struct slc_builder_options *build,
                                      struct slc_error *err)
@@ -71,16 +73,19 @@ static enum slc_status divide_memory(struct slc_contract_run *run,
     slc_contract_set_spare(run, (run->budget_bytes - needs) / SPARE_PART);
     build->workers = run->workers;
     build->caller_bytes = bytes_without_builder(run) + run->spare_bytes;
-    build->memory_bytes = run->budget_bytes - build->caller_bytes;
+    build->memory_bytes = (run->budget_bytes - build->caller_bytes) / run->job.results;
     return SLC_OK;
 }
 
-static enum slc_status
-push_sums(void *context, unsigned worker, const struct slc_entries *entries, struct slc_error *err)
+static enum slc_status push_sums(void *context,
+                                 unsigned worker,
+                                 unsigned result,
+                                 const struct slc_entries *entries,
+                                 struct slc_error *err)
 {
     struct sorting *sorting = context;
 
-    return slc_builder_push(sorting->builder, worker, entries, err);
+    return slc_builder_push(sorting->builders[result], worker, entries, err);
 }
 
 static enum slc_status
@@ -91,9 +96,11 @@ push_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc
     return slc_contract_one(sorting->run, worker, tile, push_sums, sorting, err);
 }
 
-/* Adds the first sums of a tile to the sample, at most sorting->stretch of them. */
+/* Adds the first sums of a tile for the first result to the sample, at most sorting->stretch of
+ * them. */
 static enum slc_status sample_sums(void *context,
                                    unsigned worker,
+                                   unsigned result,
                                    const struct slc_entries *entries,
                                    struct slc_error *err)
 {
@@ -104,6 +111,9 @@ static enum slc_status sample_sums(void *context,
 
     (void)worker;
     (void)err;
+    if (result > 0) {
+        return SLC_OK;
+    }
     for (unsigned k = 0; k < sorting->run->job.kept_count; k++) {
         memcpy((uint64_t *)sorting->sample.data + (uint64_t)k * SAMPLE_ROWS + sorting->sampled,
                entries->coords[k], count * sizeof(uint64_t));
@@ -118,7 +128,7 @@ sample_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct s
     struct sorting *sorting = context;
 
     return slc_contract_tile(&sorting->run->job, tile, NULL, sorting->run->memory.data, sample_sums,
-                             sorting, worker, &sorting->zeros, err);
+                             sorting, worker, sorting->zeros, err);
 }
 
 static bool one_tile(void *context, unsigned worker)
@@ -172,8 +182,8 @@ static void count_sample_bytes(struct slc_contract_run *run)
     }
 }
 
-/* Samples tiles at equal distances in the file, so that the builder knows the distribution of
- * coordinates. */
+/* Samples tiles at equal distances in the file, so that the builders know the distribution of
+ * coordinates, which is the same for all results except for sums that are zero. */
 static enum slc_status sample_tiles(struct sorting *sorting, struct slc_error *err)
 {
     const struct slc_contract_run *run = sorting->run;
@@ -199,9 +209,9 @@ static enum slc_status sample_tiles(struct sorting *sorting, struct slc_error *e
         sample.coords[k] = (uint64_t *)sorting->sample.data + (uint64_t)k * SAMPLE_ROWS;
     }
     sample.count = sorting->sampled;
-    if (status == SLC_OK && sample.count > 0) {
+    for (unsigned r = 0; r < run->job.results && status == SLC_OK && sample.count > 0; r++) {
         status =
-            slc_builder_sample(sorting->builder, &sample, (uint32_t)tiles, run->info->nnz, err);
+            slc_builder_sample(sorting->builders[r], &sample, (uint32_t)tiles, run->info->nnz, err);
     }
     slc_buffer_destroy(&sorting->sample);
     return status;
@@ -211,6 +221,39 @@ static enum slc_status scan_tiles(struct sorting *sorting, struct slc_error *err
 {
     return slc_contract_scan(
         sorting->run, &(struct slc_tile_steps){.context = sorting, .decode = push_tile}, err);
+}
+
+static enum slc_status
+create_builders(struct sorting *sorting, struct slc_builder_options *build, struct slc_error *err)
+{
+    for (unsigned r = 0; r < sorting->run->job.results; r++) {
+        build->output = slc_contract_output(sorting->run, r);
+        SLC_TRY(
+            slc_builder_create(build, sorting->run->job.kept_count, &sorting->builders[r], err));
+    }
+    return SLC_OK;
+}
+
+/* Sorts and publishes the results one after the other. After an error, the remaining builders are
+ * abandoned. */
+static enum slc_status finish_builders(struct sorting *sorting, struct slc_error *err)
+{
+    const struct slc_contract_run *run = sorting->run;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned r = 0; r < run->job.results; r++) {
+        struct slc_store_origin origin = {.dialect = "ttv", .writer = "sluice " SLC_VERSION};
+
+        (void)snprintf(origin.source, sizeof origin.source, "%s", run->options->store);
+        slc_contract_record_part(run, r, &origin);
+        if (status == SLC_OK) {
+            status = slc_builder_finish(sorting->builders[r], 0, run->report->dims, &origin,
+                                        slc_contract_build_report(run, r), err);
+        } else {
+            slc_builder_abandon(sorting->builders[r]);
+        }
+    }
+    return status;
 }
 
 /* Returns true if the sums of a part that are zero are stored. The fibers that the order of the
@@ -224,7 +267,6 @@ enum slc_status slc_contract_sorted(struct slc_contract_run *run, struct slc_err
 {
     const struct slc_contract_options *options = run->options;
     struct slc_builder_options build = {.files = options->files,
-                                        .output = options->output,
                                         .publishing = options->publishing,
                                         .stop = options->stop,
                                         .attach = options->names ? slc_names_carry : NULL,
@@ -242,7 +284,6 @@ enum slc_status slc_contract_sorted(struct slc_contract_run *run, struct slc_err
                                         .fibers = run->fibers,
                                         .run = run->run,
                                         .relabel = options->relabel};
-    struct slc_store_origin origin = {.dialect = "ttv", .writer = "sluice " SLC_VERSION};
     struct sorting sorting = {.run = run};
     enum slc_status status = divide_memory(run, &build, err);
 
@@ -250,19 +291,18 @@ enum slc_status slc_contract_sorted(struct slc_contract_run *run, struct slc_err
     if (run->options->dry_run) {
         return status;
     }
-    SLC_THEN(status, slc_contract_start(run, err));
+    SLC_THEN(status, slc_contract_start(run, false, err));
     SLC_THEN(status, slc_check_open_files(err));
-    SLC_THEN(status, slc_builder_create(&build, run->job.kept_count, &sorting.builder, err));
+    SLC_THEN(status, create_builders(&sorting, &build, err));
     SLC_THEN(status, sample_tiles(&sorting, err));
     SLC_THEN(status, scan_tiles(&sorting, err));
     if (status != SLC_OK) {
-        slc_builder_abandon(sorting.builder);
+        for (unsigned r = 0; r < run->job.results; r++) {
+            slc_builder_abandon(sorting.builders[r]);
+        }
         return status;
     }
-    /* The memory is released before the builder sorts, because the builder uses it to sort. */
+    /* The memory is released before the builders sort, because they use it to sort. */
     slc_contract_release(run);
-    (void)snprintf(origin.source, sizeof origin.source, "%s", options->store);
-    slc_contract_record_part(run, &origin);
-    return slc_builder_finish(sorting.builder, 0, run->report->dims, &origin, &run->report->build,
-                              err);
+    return finish_builders(&sorting, err);
 }

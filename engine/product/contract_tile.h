@@ -9,7 +9,9 @@
 #include "base/device.h"
 #include "base/error/error.h"
 #include "base/memory/limits.h"
+#include "base/used.h"
 #include "convert/build/builder.h"
+#include "engine/product/contract.h"
 #include "engine/product/tile_products.h"
 #include "engine/stream/part.h"
 
@@ -20,7 +22,12 @@ struct slc_contraction {
     unsigned order;
     unsigned vector_count;
     unsigned vector_mode[SLC_MAX_ORDER];
-    const double *vector[SLC_MAX_ORDER]; /* vectors, indexed by the store's indices */
+    /* vectors, indexed by the store's indices or, if they are short, by positions */
+    const double *vector[SLC_MAX_ORDER];
+    const struct slc_used *used[SLC_MAX_ORDER]; /* per vector: NULL, or its used indices */
+    /* Number of results. Result r > 0 has more_vector[r - 1] instead of vector[0]. */
+    unsigned results;
+    const double *more_vector[SLC_CONTRACT_RESULTS_MAX - 1];
     unsigned kept_count;
     unsigned kept_mode[SLC_MAX_ORDER];
     /* Per kept mode: label -> index, or NULL if the mode is not relabelled. */
@@ -30,10 +37,11 @@ struct slc_contraction {
     const struct slc_part *part; /* sums outside of this part are omitted; NULL: none are */
 };
 
-/* Receives sums of a tile. entries->order is kept_count, and entries->sequence is the ordinal of
- * the tile. */
+/* Receives sums of a tile for one result. entries->order is kept_count, and entries->sequence is
+ * the ordinal of the tile. */
 typedef enum slc_status slc_contract_sink_fn(void *context,
                                              unsigned worker,
+                                             unsigned result,
                                              const struct slc_entries *entries,
                                              struct slc_error *err);
 
@@ -41,17 +49,17 @@ typedef enum slc_status slc_contract_sink_fn(void *context,
  * returns the following fibers. */
 struct slc_contract_given {
     const struct slc_tile_products *products;
-    struct slc_device_fibers fibers; /* f64 sums */
+    struct slc_device_fibers fibers; /* f64 sums; a column per result */
 };
 
 /* Returns the bytes of working memory that slc_contract_tile needs, a multiple of 8. */
 uint64_t slc_contract_tile_bytes(const struct slc_contraction *contraction);
 
 /* Passes the sums of a whole tile to `sink`, a few thousand at a time. No two adjacent sums have
- * equal coordinates. Zero sums are omitted and counted in *zeros. The sums depend on the tile
- * alone. `memory` must be aligned for u64. If `given` is not NULL, the sums of the device are used
- * and the tile is not decoded. Errors: those of decoding, of `given` and of `sink`; SLC_ERR_INPUT,
- * with the coordinates, if a sum is beyond the range of f64. */
+ * equal coordinates. Zero sums of result r are omitted and added to zeros[r]. The sums depend on
+ * the tile alone. `memory` must be aligned for u64. If `given` is not NULL, the sums of the device
+ * are used and the tile is not decoded. Errors: those of decoding, of `given` and of `sink`;
+ * SLC_ERR_INPUT, with the coordinates, if a sum is beyond the range of f64. */
 enum slc_status slc_contract_tile(const struct slc_contraction *contraction,
                                   struct slc_tile_view *tile,
                                   struct slc_contract_given *given,

@@ -21,6 +21,7 @@ static enum slc_status drop_device(struct slc_device_products *own, const struct
 static enum slc_status plan_products(void *self,
                                      const struct slc_reader *reader,
                                      uint32_t modes,
+                                     const struct slc_used used[SLC_MAX_ORDER],
                                      uint32_t columns,
                                      unsigned threads,
                                      struct slc_products_plan *plan,
@@ -28,7 +29,7 @@ static enum slc_status plan_products(void *self,
 {
     struct slc_device_products *own = self;
     const struct slc_products_shape shape = {
-        .modes = modes, .columns = columns, .precision = SLC_F64};
+        .modes = modes, .used = used, .columns = columns, .precision = SLC_F64};
     const unsigned most =
         own->streams != 0
             ? own->streams
@@ -68,10 +69,12 @@ static enum slc_status plan_products(void *self,
 
 static enum slc_status open_products(void *self,
                                      const struct slc_matrix *const matrices[SLC_MAX_ORDER],
+                                     const struct slc_used used[SLC_MAX_ORDER],
                                      struct slc_error *err)
 {
     struct slc_device_products *own = self;
     struct slc_products_options options = {.device = own->device,
+                                           .used = used,
                                            .plan = &own->plan,
                                            .reader = own->reader,
                                            .hybrid = own->hybrid,

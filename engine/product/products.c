@@ -45,9 +45,14 @@ static void describe_product(const struct slc_reader *reader,
                                                   .expanded_bytes = plan->expanded_bytes,
                                                   .room = plan->fibers};
     memcpy(product->device.dims, info->dims, sizeof product->device.dims);
+    if (shape->used != NULL) {
+        memcpy(product->device.used, shape->used, sizeof product->device.used);
+    }
     for (unsigned n = 0; n < info->order; n++) {
         if ((shape->modes >> n & 1U) != 0) {
-            product->shapes[n] = slc_plan_matrix(shape->precision, info->dims[n], shape->columns);
+            product->shapes[n] = slc_plan_matrix(
+                shape->precision, slc_used_elements(&product->device.used[n], info->dims[n]),
+                shape->columns);
             product->device.matrix[n] = &product->shapes[n];
         }
     }
@@ -163,7 +168,7 @@ struct slc_products {
 static enum slc_status open_device(const struct slc_products_options *options,
                                    struct slc_error *err)
 {
-    struct slc_products_shape shape = {.modes = 0};
+    struct slc_products_shape shape = {.used = options->used};
     struct slc_encoded_layout *layout = slc_calloc(1, sizeof *layout);
     struct product product;
 

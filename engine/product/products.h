@@ -7,6 +7,7 @@
 
 #include "base/block.h"
 #include "base/device.h"
+#include "base/used.h"
 #include "engine/hybrid/hybrid_tiles.h"
 #include "engine/plan/plan.h"
 #include "storage/block/reader.h"
@@ -14,6 +15,8 @@
 /* The shape of the product that is planned. */
 struct slc_products_shape {
     uint32_t modes; /* bit n: mode n has a matrix */
+    /* per mode: the used indices, for which the matrix has rows; NULL: all indices of all modes */
+    const struct slc_used *used;
     uint32_t columns;
     enum slc_value_type precision; /* type of the matrices; sums are f64 */
 };
@@ -46,6 +49,7 @@ struct slc_products_options {
     const struct slc_plan_gpu *plan;
     const struct slc_reader *reader; /* reader of the layout whose tiles are multiplied */
     const struct slc_matrix *matrices[SLC_MAX_ORDER]; /* NULL for a kept mode */
+    const struct slc_used *used;                      /* as in struct slc_products_shape */
     struct slc_hybrid_wish hybrid;
     unsigned threads; /* workers that multiply tiles on the CPU at the same time */
     unsigned workers; /* all workers */

@@ -7,6 +7,7 @@
 #include "base/device.h"
 #include "base/error/error.h"
 #include "base/matrix.h"
+#include "base/used.h"
 #include "storage/block/reader.h"
 
 #include <stdint.h>
@@ -29,22 +30,27 @@ struct slc_products_plan {
 struct slc_tile_products {
     void *self;
     /* Plans products of a layout in `modes` (bit n: mode n) with matrices of `columns` columns.
-     * `threads` is the number of workers that can multiply tiles on the CPU; 0 plans one worker and
-     * the smallest sufficient memory. May be called repeatedly; `open` uses the last plan. Errors:
-     * SLC_ERR_BUDGET, with the smallest sufficient device memory. An optional device causes no
-     * error: if it cannot be used, workers multiply every tile. */
+     * used[n] states which rows the matrix of mode n has, where used[n].count may be an upper
+     * bound; `used` may be NULL if all matrices have a row for each index. `threads` is the number
+     * of workers that can multiply tiles on the CPU; 0 plans one worker and the smallest sufficient
+     * memory. May be called repeatedly; `open` uses the last plan. Errors: SLC_ERR_BUDGET, with the
+     * smallest sufficient device memory. An optional device causes no error: if it cannot be used,
+     * workers multiply every tile. */
     enum slc_status (*plan)(void *self,
                             const struct slc_reader *reader,
                             uint32_t modes,
+                            const struct slc_used used[SLC_MAX_ORDER],
                             uint32_t columns,
                             unsigned threads,
                             struct slc_products_plan *plan,
                             struct slc_error *err);
-    /* Opens the device. matrices[n] is an f64 matrix with one row per index if mode n is
-     * contracted, and NULL if mode n is kept. The caller owns the matrices and must keep them until
-     * `close`. Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM; after an error the device is closed. */
+    /* Opens the device. matrices[n] is an f64 matrix with slc_used_elements(&used[n], dims[n]) rows
+     * if mode n is contracted, and NULL if mode n is kept. The caller owns the matrices and the
+     * maps of used indices, and must keep them until `close`. Errors: SLC_ERR_MEMORY,
+     * SLC_ERR_SYSTEM; after an error the device is closed. */
     enum slc_status (*open)(void *self,
                             const struct slc_matrix *const matrices[SLC_MAX_ORDER],
+                            const struct slc_used used[SLC_MAX_ORDER],
                             struct slc_error *err);
     /* Chooses whether the device or the worker multiplies the worker's tile. If the device does,
      * *fibers has the first fibers of the tile with f64 sums, valid until `more` or `leave`. If the

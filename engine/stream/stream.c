@@ -80,15 +80,16 @@ static enum slc_status place_blocks(struct slc_stream_layout *layout,
                                     uint64_t *used,
                                     struct slc_error *err)
 {
-    const uint64_t count = layout->info->block_count;
+    const uint64_t count = plan->listed != NULL ? plan->listed_count : layout->info->block_count;
     const uint64_t before = *used;
 
-    for (uint64_t b = 0; b < count; b++) {
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t b = plan->listed != NULL ? plan->listed[i] : i;
         struct slc_block_entry entry;
 
-        if (slc_plan_keeps(plan->resident_blocks, count, b)) {
+        if (slc_plan_keeps(plan->resident_blocks, count, i)) {
             layout->cached[b] = SLC_CACHE_RESIDENT_WANTED;
-        } else if (slc_plan_caches(plan, count, b)) {
+        } else if (slc_plan_caches(plan, count, i)) {
             slc_reader_entry(layout->reader, b, &entry);
             layout->cached[b] = SLC_CACHE_WANTED;
             layout->cache_offset[b] = *used;

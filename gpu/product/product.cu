@@ -11,7 +11,7 @@ extern "C" {
 #include <cinttypes>
 #include <cstring>
 
-/* Allocates the state of a product, which has about 50 KiB and is too large for a stack. Returns
+/* Allocates the state of a product, which has about 80 KiB and is too large for a stack. Returns
  * NULL if memory does not suffice. Ownership: release with slc_free. */
 static struct slc_gpu_product *create_record(void)
 {
@@ -115,7 +115,7 @@ write_matrix(struct slc_gpu_product *made, unsigned mode, struct slc_error *err)
     const uint64_t row_bytes =
         (uint64_t)made->pitch * slc_value_bytes(made->product.matrix[mode]->type);
     const uint64_t step = made->registered_bytes / row_bytes;
-    const uint64_t rows = made->product.dims[mode];
+    const uint64_t rows = made->product.matrix[mode]->rows;
 
     for (uint64_t first = 0; first < rows; first += step) {
         const uint64_t count = slc_min_u64(step, rows - first);
@@ -128,20 +128,37 @@ write_matrix(struct slc_gpu_product *made, unsigned mode, struct slc_error *err)
     return SLC_OK;
 }
 
-static enum slc_status write_layout(struct slc_gpu_product *made, struct slc_error *err)
+/* Copies any number of bytes to the device. */
+static enum slc_status write_bytes(struct slc_gpu_product *made,
+                                   void *device_bytes,
+                                   const void *host_bytes,
+                                   uint64_t bytes,
+                                   struct slc_error *err)
 {
-    const auto *from = reinterpret_cast<const unsigned char *>(made->product.layout);
-    auto *to = reinterpret_cast<unsigned char *>(made->layout);
+    const auto *from = static_cast<const unsigned char *>(host_bytes);
+    auto *to = static_cast<unsigned char *>(device_bytes);
     enum slc_status status = SLC_OK;
 
-    for (uint64_t at = 0; at < sizeof *made->layout && status == SLC_OK;) {
-        const uint64_t bytes = slc_min_u64(made->registered_bytes, sizeof *made->layout - at);
+    for (uint64_t at = 0; at < bytes && status == SLC_OK;) {
+        const uint64_t count = slc_min_u64(made->registered_bytes, bytes - at);
 
-        memcpy(made->registered.data, from + at, bytes);
-        status = send_bytes(made, to + at, bytes, err);
-        at += bytes;
+        memcpy(made->registered.data, from + at, count);
+        status = send_bytes(made, to + at, count, err);
+        at += count;
     }
     return status;
+}
+
+/* Copies the matrix of a contracted mode, and its map of used indices if there is one. */
+static enum slc_status
+write_mode(struct slc_gpu_product *made, unsigned mode, struct slc_error *err)
+{
+    const struct slc_used *used = &made->product.used[mode];
+
+    SLC_TRY(write_matrix(made, mode, err));
+    return used->end == 0 ? SLC_OK
+                          : write_bytes(made, made->used[mode], used->words,
+                                        slc_used_words(used) * sizeof *used->words, err);
 }
 
 static enum slc_status
@@ -156,9 +173,10 @@ open_lanes(const struct slc_gpu *gpu, struct slc_gpu_product *made, struct slc_e
         prepare_lane(made, &made->lanes[l]);
         status = open_lane(made, &made->lanes[l], err);
     }
-    SLC_THEN(status, write_layout(made, err));
+    SLC_THEN(status,
+             write_bytes(made, made->layout, made->product.layout, sizeof *made->layout, err));
     for (unsigned n = 0; n < made->product.order && status == SLC_OK; n++) {
-        status = made->sums_over[n] ? write_matrix(made, n, err) : SLC_OK;
+        status = made->sums_over[n] ? write_mode(made, n, err) : SLC_OK;
         made->product.matrix[n] = nullptr;
     }
     made->product.layout = nullptr;

@@ -208,6 +208,22 @@ __device__ static inline double *carry_of(const struct slc_product_job *job, uin
     return job->carries + static_cast<uint64_t>(group) * job->cols;
 }
 
+/* Returns the row of a nonzero in the matrix of summed mode s, relative to job->rows[s]. */
+__device__ static inline uint64_t
+matrix_row(const struct slc_product_job *job, uint32_t s, uint32_t i)
+{
+    const uint32_t offset = job->list.offsets[job->summed_mode[s] * (uint32_t)SLC_TILE_NNZ + i];
+
+    if (job->used[s] == nullptr) {
+        return offset;
+    }
+    const uint64_t at = job->used_corner[s] + offset;
+    const struct slc_used_word word = job->used[s][at / SLC_USED_WORD_BITS];
+
+    return word.before +
+           (uint64_t)__popcll(word.bits & ((UINT64_C(1) << at % SLC_USED_WORD_BITS) - 1));
+}
+
 /* ---- several columns */
 
 /* Computes the terms of BATCH nonzeros that begin at `at`, in the columns of the pack that begins
@@ -232,14 +248,13 @@ __device__ static inline void load_terms(const struct slc_product_job *job,
     }
     SLC_ROLL
     for (uint32_t s = 0; s < job->summed; s++) {
-        const uint32_t *offsets = job->list.offsets + job->summed_mode[s] * (uint32_t)SLC_TILE_NNZ;
         const Element *rows = static_cast<const Element *>(job->rows[s]) + column;
         slc_pack<Element> row[BATCH];
 
         SLC_UNROLL
         for (int b = 0; b < BATCH; b++) {
             row[b] = *reinterpret_cast<const slc_pack<Element> *>(
-                rows + static_cast<uint64_t>(offsets[slc_least(at + b, end - 1)]) * job->pitch);
+                rows + matrix_row(job, s, slc_least(at + b, end - 1)) * job->pitch);
         }
         SLC_UNROLL
         for (int b = 0; b < BATCH; b++) {
@@ -357,9 +372,8 @@ __device__ static inline double term_of(const struct slc_product_job *job, uint3
     double term = static_cast<double>(static_cast<const Element *>(job->list.values)[i]);
 
     for (uint32_t s = 0; s < job->summed; s++) {
-        const uint32_t offset = job->list.offsets[job->summed_mode[s] * (uint32_t)SLC_TILE_NNZ + i];
-
-        term *= static_cast<double>(static_cast<const Element *>(job->rows[s])[offset]);
+        term *=
+            static_cast<double>(static_cast<const Element *>(job->rows[s])[matrix_row(job, s, i)]);
     }
     return term;
 }

@@ -41,7 +41,13 @@ struct slc_product_job {
     uint32_t kept, summed;            /* number of kept modes, and number of modes with a matrix */
     uint8_t kept_mode[SLC_MAX_ORDER]; /* each kept mode */
     uint8_t summed_mode[SLC_MAX_ORDER]; /* each mode with a matrix */
-    const void *rows[SLC_MAX_ORDER];    /* matrix row of the tile's corner in each summed mode */
+    /* per summed mode: the matrix row of the tile's corner, or, if the matrix has rows only for
+     * used indices, the first row */
+    const void *rows[SLC_MAX_ORDER];
+    /* per summed mode: the map of used indices (base/used.h), or NULL, and the tile's corner in it
+     */
+    const struct slc_used_word *used[SLC_MAX_ORDER];
+    uint64_t used_corner[SLC_MAX_ORDER];
     /* elements from one row to the next in all matrices; 1 if there is one column */
     uint32_t pitch;
 

@@ -36,8 +36,11 @@ check_block(const struct slc_gpu *gpu, const struct slc_encoded_block *block, st
             slc_fail(err, SLC_ERR_USAGE, "tile %" PRIu64 " has not been expanded", tile->ordinal);
     }
     for (unsigned n = 0; n < product->order && status == SLC_OK; n++) {
-        if (tile->corner[n] >= product->dims[n] ||
-            tile->extent[n] >= product->dims[n] - tile->corner[n]) {
+        const struct slc_used *used = &product->used[n];
+        const uint64_t first = used->first, end = used->end > 0 ? used->end : product->dims[n];
+
+        if (tile->corner[n] < first || tile->corner[n] >= end ||
+            tile->extent[n] >= end - tile->corner[n]) {
             status = slc_fail(err, SLC_ERR_USAGE,
                               "tile %" PRIu64 " has indices %" PRIu64 " to %" PRIu64
                               " in mode %u, whose size is %" PRIu64,
@@ -88,9 +91,12 @@ static enum slc_status decode_tile(const struct slc_gpu_product *product,
     job->nnz = tile->nnz;
     for (uint32_t s = 0; s < job->summed; s++) {
         const unsigned mode = job->summed_mode[s];
+        const bool maps = product->used[mode] != nullptr;
 
         job->rows[s] = static_cast<const unsigned char *>(product->matrix[mode]) +
-                       tile->corner[mode] * product->pitch * element;
+                       (maps ? 0 : tile->corner[mode] * product->pitch * element);
+        job->used[s] = product->used[mode];
+        job->used_corner[s] = maps ? tile->corner[mode] - product->product.used[mode].first : 0;
     }
     SLC_GPU_TRY(slc_product_decode(job, lane->stream), err);
     return SLC_OK;

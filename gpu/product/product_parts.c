@@ -8,8 +8,10 @@ static bool is_sound_matrix(const struct slc_device_product *product, unsigned m
     const struct slc_matrix *matrix = product->matrix[mode];
 
     return matrix == NULL ||
-           (matrix->type == product->precision && matrix->rows == product->dims[mode] &&
-            matrix->cols == cols && matrix->pitch >= cols);
+           (matrix->type == product->precision &&
+            matrix->rows == slc_used_elements(&product->used[mode], product->dims[mode]) &&
+            product->used[mode].end <= product->dims[mode] && matrix->cols == cols &&
+            matrix->pitch >= cols);
 }
 
 /* Fills in the members that follow from `product`. Returns false if `product` is invalid. */
@@ -42,12 +44,17 @@ static void device_parts(struct slc_gpu_product_memory *made, struct slc_gpu_pie
     const uint64_t element = slc_value_bytes(product->precision);
 
     for (unsigned n = 0; n < product->order; n++) {
+        const struct slc_used *used = &product->used[n];
+        const bool maps = made->sums_over[n] && used->end > 0;
         uint64_t bytes = 0;
 
-        if (made->sums_over[n] && !slc_mul_u64(product->dims[n], made->pitch * element, &bytes)) {
+        if (made->sums_over[n] && !slc_mul_u64(slc_used_elements(used, product->dims[n]),
+                                               made->pitch * element, &bytes)) {
             piece->overflow = true;
         }
         made->matrix[n] = slc_gpu_part(piece, bytes, 1);
+        made->used[n] =
+            maps ? slc_gpu_part(piece, slc_used_words(used), sizeof *made->used[n]) : NULL;
     }
     made->layout = slc_gpu_part(piece, 1, sizeof(struct slc_encoded_layout));
     for (unsigned l = 0; l < product->lanes; l++) {

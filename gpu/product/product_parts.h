@@ -93,12 +93,13 @@ struct slc_gpu_product_memory {
     uint64_t device_bytes, registered_bytes;
     struct slc_buffer registered;
     void *matrix[SLC_MAX_ORDER];
+    struct slc_used_word *used[SLC_MAX_ORDER]; /* map of used indices; NULL: a row for each index */
     struct slc_encoded_layout *layout;
     struct slc_gpu_lane_memory lane_memory[SLC_DEVICE_LANES];
 };
 
 /* Upper limit of the host memory that an open product uses in addition to its registered memory. */
-enum { SLC_PRODUCT_RECORD_BYTES = 64 << 10 };
+enum { SLC_PRODUCT_RECORD_BYTES = 96 << 10 };
 
 /* Returns the bytes of a result with `fibers` fibers. */
 static inline uint64_t slc_product_result_bytes(const struct slc_gpu_product_memory *memory,

@@ -122,6 +122,19 @@ def split(folder):
     check(re.search(r"^  shares +GPU \d+ tiles?, .* nonzeros \([\d.]+ %\), .*; CPU \d+ tile", text, re.M), text)
 
 
+def several(folder):
+    """Short vectors, and several vectors at once: the CPU's bytes."""
+    for dims, mode in (("200x300x40", 2), ("200000x30x40", 1)):
+        store, length = generate_store(folder, dims, 20000), int(dims.split("x")[mode - 1])
+        paths = [vector(folder, k, length) for k in (1, 2, 3)]
+        cpu, gpu = (os.path.join(folder, name) for name in ("cpu-%d.slc", "gpu-%d.slc"))
+        args = ["ttv", store, "--mode", mode, "--batch", ",".join(paths), "-q", "-f"]
+        sluice(*args, cpu)
+        emulated(*args, gpu, "--device", "gpu", "--streams", 2)
+        for k in ("1", "2", "3"):
+            check(blocks(cpu.replace("%d", k)) == blocks(gpu.replace("%d", k)), f"{dims}: the results differ")
+
+
 def budgets(folder):
     """Dry runs, too small budgets, and the choice of auto."""
     store, out = generate_store(folder, "60x80x20", 6000), os.path.join(folder, "out.slc")
@@ -189,6 +202,7 @@ run([
     ("the bytes of the CPU", exact),
     ("reals", reals),
     ("CPU and GPU together", split),
+    ("short vectors, several vectors", several),
     ("memory", budgets),
     ("no device", without),
     ("interrupted", stopped),

@@ -76,6 +76,39 @@ def generated(folder):
     ttv_of(folder, store, 3, COUNTS[-1:])
 
 
+def short_vectors(folder):
+    """Few indices are used: each part finds those of its blocks, which it reads twice if memory is scarce."""
+    store = paths(folder, "x.slc")[0]
+    sluice("generate", store, "--dims", "1100000x200x90", "--nnz", NNZ, "-q", "--fibers", "1:21", "--codec", "blco",
+           *BLOCKS)
+    whole, told = ttv_of(folder, store, 1, (7, 2))
+    check(not whole["sorted"] and all(0 < part["held"][0] < whole["held"][0] for part in told), f"{told}")
+    for more in (("-t", 1), ("-t", 1, "--sort")):
+        least = json.loads(sluice("ttv", store, "--mode", 1, "--vector", vector(folder, 1100000), "o.slc", "--part", "1/2",
+                                  "--dry-run", "--json", *more)[0])["memory_least_bytes"]
+        _, scarce = ttv_of(folder, store, 1, (2,), "--memory", least, *more)
+        check(sum(part["bytes_read"] for part in scarce) > sum(part["bytes_read"] for part in told), f"{more} {scarce}")
+    sluice("generate", store, "--dims", "1100000x200x90", "--nnz", NNZ, "-q", "-f", "--relabel", "frequency", "--dist",
+           "zipf-shuffled:0.5", "--fibers", "none", *BLOCKS)
+    whole, _ = ttv_of(folder, store, 1, COUNTS[-1:])
+    check(whole["sorted"] and whole["held"][0] < NNZ, f"{whole}")
+
+
+def batch(folder):
+    """A part of each of two vectors in one run has the bytes of a part of this vector alone."""
+    store, v, w, alone = paths(folder, "x.slc", "v.npy", "w.npy", "alone.slc")
+    sluice("generate", store, "--dims", "300x200x90", "--nnz", NNZ, "-q", "--fibers", "2:8", *BLOCKS)
+    for seed, path in enumerate((v, w)):
+        npy(path, random.Random(seed).choices((-1.0, 0.0, 1.0), k=200), 200)
+    for more in ((), ("--sort",)):
+        common = ("ttv", store, "--mode", 2, "--part", "2/3", "-f", *more)
+        printed, _ = sluice(*common, "--batch", f"{v},{w}", os.path.join(folder, "b-%d.slc"))
+        check(printed.count("Wrote ") == 2 and printed.count("2 of 3: ") == 1, printed)
+        for number, path in enumerate((v, w), 1):
+            sluice(*common, "--vector", path, alone, "-q")
+            check(tree(alone) == tree(os.path.join(folder, f"b-{number}.slc")), f"vector {number} {more}: the part differs")
+
+
 def other_products(folder):
     """Fibers of a TTM and rows of an MTTKRP, over every kind of layout."""
     store, one, pair, joined = paths(folder, "x.slc", "one.npy", "one", "joined")
@@ -202,5 +235,6 @@ def shared(name):
     return test
 
 
-run([("ttv", generated), ("ttm and mttkrp", other_products), ("eight processes", at_once), ("refused parts", refused)] +
+run([("ttv", generated), ("short vectors", short_vectors), ("several vectors", batch),
+     ("ttm and mttkrp", other_products), ("eight processes", at_once), ("refused parts", refused)] +
     [(name, shared(name)) for name in SHARED if FULL] + [("bytes read", bytes_read)] * FULL)

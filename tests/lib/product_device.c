@@ -37,6 +37,7 @@ struct product_device {
     struct slc_device_product product; /* its matrices are owned by the device */
     struct slc_encoded_layout layout;
     struct slc_matrix matrix[SLC_MAX_ORDER];
+    struct slc_used_word *words[SLC_MAX_ORDER]; /* maps of used indices; NULL: all are used */
     uint32_t cols;
     struct lane *lanes;
     atomic_ullong blocks, nnz, block_bytes, bytes_to_host;
@@ -109,7 +110,9 @@ static uint64_t memory_bytes(const struct slc_device *device,
     uint64_t bytes = host_bytes(device, product) + product->lanes * product->expanded_bytes;
 
     for (unsigned n = 0; n < product->order; n++) {
-        bytes += product->matrix[n] != NULL ? product->dims[n] * cols_of(product) * 8 : 0;
+        bytes += product->matrix[n] != NULL
+                     ? slc_used_elements(&product->used[n], product->dims[n]) * cols_of(product) * 8
+                     : 0;
     }
     return bytes;
 }
@@ -126,7 +129,8 @@ static bool is_sound(const struct slc_device_product *product)
         const struct slc_matrix *matrix = product->matrix[n];
 
         sound = sound && (matrix == NULL ||
-                          (matrix->type == type && matrix->rows == product->dims[n] &&
+                          (matrix->type == type &&
+                           matrix->rows == slc_used_elements(&product->used[n], product->dims[n]) &&
                            matrix->cols == cols_of(product) && matrix->buffer.data != NULL));
     }
     return sound;
@@ -144,6 +148,12 @@ static enum slc_status copy_matrix(struct product_device *own, unsigned n, struc
         }
     }
     own->product.matrix[n] = &own->matrix[n];
+    if (own->product.used[n].end > 0 && status == SLC_OK) {
+        const uint64_t bytes = slc_used_words(&own->product.used[n]) * sizeof(struct slc_used_word);
+
+        own->product.used[n].words = memcpy(take(NULL, bytes), own->product.used[n].words, bytes);
+        own->words[n] = own->product.used[n].words;
+    }
     return status;
 }
 
@@ -180,6 +190,8 @@ static enum slc_status product_open(struct slc_device *device,
     if (status != SLC_OK) {
         for (unsigned n = 0; n < product->order; n++) {
             slc_matrix_destroy(&self->matrix[n]);
+            free(self->words[n]);
+            self->words[n] = NULL;
         }
         return status;
     }
@@ -209,6 +221,8 @@ static void close_device(struct slc_device *device)
             "closed while a lane is used");
     for (unsigned n = 0; n < self->product.order; n++) {
         slc_matrix_destroy(&self->matrix[n]);
+        free(self->words[n]);
+        self->words[n] = NULL;
     }
     for (unsigned l = 0; l < self->product.lanes; l++) {
         for (unsigned n = 0; n < self->product.order; n++) {
@@ -267,7 +281,13 @@ add_run(const struct product_device *own, struct lane *lane, const struct slc_en
             }
             for (unsigned n = 0; n < product->order; n++) {
                 if (product->matrix[n] != NULL) {
-                    term *= slc_matrix_get(&own->matrix[n], lane->run.coords[n][i], r);
+                    const uint64_t index = lane->run.coords[n][i];
+
+                    term *= slc_matrix_get(&own->matrix[n],
+                                           product->used[n].end > 0
+                                               ? slc_used_position(&product->used[n], index)
+                                               : index,
+                                           r);
                 }
             }
             lane->sums[(uint64_t)(lane->count - 1) * own->cols + r] += term;

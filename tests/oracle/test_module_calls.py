@@ -288,7 +288,7 @@ PARITY = {
     "check": (sluice.Tensor.check, {}),
     "slice": (sluice.Tensor.slice, {"mode": "ranges"} | BUILT),
     "permute": (sluice.Tensor.permute, {"order": "modes"} | BUILT),
-    "ttv": (sluice.Tensor.ttv, {"mode": "vectors", "vector": "vectors"} | BUILT),
+    "ttv": (sluice.Tensor.ttv, {"mode": "vectors", "vector": "vectors", "batch": ""} | BUILT),
     "ttm": (sluice.Tensor.ttm, {"kernel": "nonzeros"} | BUILT),
     "join": (sluice.join, {} | BUILT),
     "mttkrp": (sluice.Tensor.mttkrp, {"output": "", "device-name": ""} | COMPUTED),

@@ -215,6 +215,45 @@ def reading(folder):
     check(all(len(values) == 1 for values in written.values()), "reading changes the result")
 
 
+def batch(folder):
+    """Many vectors of one mode: the bytes of runs with one vector each, from one read."""
+    store = os.path.join(folder, "x.slc")
+    sluice("generate", store, "--dims", "40x50x60", "--nnz", 30000, "-q", "--fibers", "3:6")
+    paths = [os.path.join(folder, f"v{k}.npy") for k in range(3)]
+    for k, path in enumerate(paths):
+        np.save(path, np.random.default_rng(k).normal(size=60))
+    out, pattern = os.path.join(folder, "y.slc"), os.path.join(folder, "y-%d.slc")
+    for more in ((), ("--sort",), ("--fibers", "1")):
+        command = ("ttv", store, pattern, "--mode", 3, "--batch", ",".join(paths), "-f", *more)
+        told = json.loads(sluice(*command, "--json")[0])
+        for k, path in enumerate(paths):
+            alone = json.loads(sluice("ttv", store, "--mode", 3, "--vector", path, out, "-f", "--json", *more)[0])
+            result = pattern.replace("%d", str(k + 1))
+            check(blocks_of(result) == blocks_of(out), f"vector {k + 1}: other bytes")
+            want = {name: alone[name] for name in ("result_nnz", "result_bytes", "zero_sums", "dropped_sums")}
+            check(told["results"][k] == {**want, "output": result}, str(told))
+            check(told["bytes_read"] == alone["bytes_read"], str(told))
+        check(len(told["results"]) == len(paths) and "result_nnz" not in told, str(told))
+    printed, _ = sluice(*command, "--dry-run")
+    check(re.findall(r"^Would write .*y-(\d)\.slc$", printed, re.M) == ["1", "2", "3"], printed)
+
+
+def hypersparse(folder):
+    """Few used indices: the vector in memory has only their elements, and the blocks are read
+    once."""
+    store, out = os.path.join(folder, "x.slc"), os.path.join(folder, "y.slc")
+    sluice("generate", store, "--dims", "3000000x50x60", "--nnz", 20000, "-q")
+    tensor = slc_format.read_store(store)
+    vector = os.path.join(folder, "v.npy")
+    vectors = [np.random.default_rng(7).normal(size=3000000)]
+    np.save(vector, vectors[0])
+    told = json.loads(sluice("ttv", store, "--mode", 1, "--vector", vector, out, "--json")[0])
+    used = len(np.unique(tensor["coords"][0]))
+    check(told["held"] == [used] and told["bytes_read"] <= told["layout_bytes"], f"{used}, {told}")
+    worst = compare(slc_format.read_store(out), contracted(tensor, vectors, (0,)))
+    check(worst <= 1e-12, f"{worst}")
+
+
 def probe_uring(store, folder, order=3):
     """The exit status of a product by io_uring, which may be unavailable here."""
     try:
@@ -294,6 +333,8 @@ run([
     ("reals in order", in_order("genten-aminoacid_data")),
     ("mode after mode", one_by_one),
     ("every way of reading", reading),
+    ("many vectors", batch),
+    ("few used indices", hypersparse),
     ("the report", report),
     ("plans", plans),
     ("every mode, layout and way of reading", every_way("genten-aminoacid_data")),

@@ -91,12 +91,19 @@ unsigned build_threads(const struct build_options *options)
     return options->threads != 0 ? (unsigned)options->threads : slc_team_default_workers();
 }
 
-enum slc_status
-build_start(const struct build_options *options, const char *output, struct slc_error *err)
+enum slc_status build_start_all(const struct build_options *options,
+                                const struct cleanup_outputs *outputs,
+                                struct slc_error *err)
 {
     console_start(options->quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
     progress_start(options->progress, options->quiet);
-    return cleanup_watch(output, err);
+    return cleanup_watch_all(outputs, err);
+}
+
+enum slc_status
+build_start(const struct build_options *options, const char *output, struct slc_error *err)
+{
+    return build_start_all(options, &(struct cleanup_outputs){.count = 1, .paths = {output}}, err);
 }
 
 /* Prints the modes whose renumbering has the verdict `verdict`, and its meaning `what`. Prints

@@ -119,6 +119,10 @@ unsigned build_threads(const struct build_options *options);
 enum slc_status build_start(const struct build_options *options,
                             const char *output,
                             struct slc_error *err) SLC_NODISCARD;
+/* As build_start, for a command that writes several stores. */
+enum slc_status build_start_all(const struct build_options *options,
+                                const struct cleanup_outputs *outputs,
+                                struct slc_error *err) SLC_NODISCARD;
 
 /* Prints how many zeros were dropped or, with `kept`, how many nonzeros of the store are 0. */
 void build_report_zeros(const struct slc_builder_report *report, bool kept);

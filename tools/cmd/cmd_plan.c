@@ -3,6 +3,7 @@
 #include "engine/planning/planning.h"
 #include "engine/product/contract.h"
 #include "engine/product/fiber_order.h"
+#include "engine/product/operand.h"
 #include "engine/product/ttm.h"
 #include "engine/solve/cp_checkpoint.h"
 #include "engine/stream/tile_stream.h"
@@ -74,14 +75,16 @@ static enum slc_status plan_ttv(const struct slc_store *store,
     return SLC_OK;
 }
 
-/* Returns the minimum device memory of a product. */
+/* Returns the minimum device memory of a product with a matrix that has rows for the indices
+ * used[mode]. */
 static uint64_t device_minimum(const struct slc_device *device,
                                const struct slc_reader *reader,
                                unsigned mode,
-                               uint32_t columns)
+                               uint32_t columns,
+                               const struct slc_used used[SLC_MAX_ORDER])
 {
     const struct slc_products_shape shape = {
-        .modes = UINT32_C(1) << mode, .columns = columns, .precision = SLC_F64};
+        .modes = UINT32_C(1) << mode, .used = used, .columns = columns, .precision = SLC_F64};
     struct slc_plan_gpu plan;
     uint64_t host_bytes;
     const enum slc_status status =
@@ -116,8 +119,13 @@ static enum slc_status plan_ttm(const struct slc_store *store,
     struct slc_layouts layouts = slc_layouts_one(reader != NULL ? reader : store->reader);
     enum slc_status status = slc_ttm_plan(&layouts, &request, &plan, &share, &refused);
     if (device != NULL) {
-        product->ttv_device_bytes = device_minimum(device, layouts.reader[0], mode, 1);
-        product->ttm_device_bytes = device_minimum(device, layouts.reader[0], mode, columns);
+        struct slc_used used[SLC_MAX_ORDER] = {{.end = 0}};
+        struct slc_operand vector;
+
+        slc_operand_init(&vector, layouts.reader[0], mode);
+        used[mode] = vector.used;
+        product->ttv_device_bytes = device_minimum(device, layouts.reader[0], mode, 1, used);
+        product->ttm_device_bytes = device_minimum(device, layouts.reader[0], mode, columns, NULL);
     }
     slc_store_close_layout(store, reader != NULL ? reader : store->reader);
     if (status != SLC_OK && status != SLC_ERR_BUDGET) {

@@ -11,6 +11,7 @@
 #include "report/json_parts.h"
 #include "storage/manifest/store.h"
 #include "tools/build/build_options.h"
+#include "tools/cmd/ttv_batch.h"
 #include "tools/forecast/forecast.h"
 #include "tools/options/fields.h"
 #include "tools/progress/cleanup.h"
@@ -31,6 +32,7 @@ struct arguments {
     struct session_options session; /* only the fields for reading and for devices are used */
     struct option_modes modes;
     struct option_strings vectors;
+    const char *batch;
     const char *part;
     bool sort;
     bool dry_run;
@@ -41,10 +43,12 @@ struct arguments {
 static const struct option options[] = {
     {"mode", OPTION_MORE_MODES, offsetof(struct arguments, modes), .required = true, .value = "K",
      .help = "mode to multiply, counted from 1; repeat the option for several modes"},
-    {"vector", OPTION_MORE_STRINGS, offsetof(struct arguments, vectors), .required = true,
-     .value = "V.npy",
+    {"vector", OPTION_MORE_STRINGS, offsetof(struct arguments, vectors), .value = "V.npy",
      .help = "vector with one number per index of a mode; the first --vector belongs to the first "
              "--mode"},
+    {"batch", OPTION_STRING, offsetof(struct arguments, batch), .value = "V1.npy,V2.npy,..",
+     .help = "instead of --vector: vectors of one mode, each of which has its own result; the "
+             "number of the vector replaces %d in OUT-%d.slc"},
     OPTION_ROW_PART(arguments, part),
     {"sort", OPTION_FLAG, offsetof(struct arguments, sort),
      .help = "sort the sums even if they are computed in the order of the result"},
@@ -71,6 +75,7 @@ struct product {
     struct slc_products_choice choice;
     struct slc_device_products device;
     struct slc_contract_report report;
+    struct ttv_batch batch;
     double seconds;
 };
 
@@ -113,7 +118,13 @@ fill_options(struct product *product, const struct operands *operands, struct sl
     const struct arguments *args = &product->args;
     struct slc_contract_options *out = &product->contract;
 
-    if (args->modes.count != args->vectors.count) {
+    if (args->batch != NULL && (args->vectors.count > 0 || args->modes.count != 1)) {
+        return slc_fail(err, SLC_ERR_USAGE, "--batch needs exactly one --mode and no --vector");
+    }
+    if (args->batch == NULL && args->vectors.count == 0) {
+        return slc_fail(err, SLC_ERR_USAGE, "--vector V.npy must be given");
+    }
+    if (args->batch == NULL && args->modes.count != args->vectors.count) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "the number of modes (%u) and of vectors (%u) must be equal",
                         args->modes.count, args->vectors.count);
@@ -127,6 +138,10 @@ fill_options(struct product *product, const struct operands *operands, struct sl
     for (unsigned k = 0; k < args->modes.count; k++) {
         out->vectors[k].mode = args->modes.mode[k];
         out->vectors[k].path = args->vectors.text[k];
+    }
+    if (args->batch != NULL) {
+        SLC_TRY(ttv_batch_create(&product->batch, args->batch, out->output, err));
+        ttv_batch_apply(&product->batch, out);
     }
     out->names = true;
     out->relabel = build_relabel(&args->build);
@@ -159,6 +174,23 @@ static void print_device(const struct product *product, FILE *out)
     product_gpu_print(&gpu, out);
 }
 
+static void print_store(const struct product *product,
+                        const char *output,
+                        uint64_t zero_sums,
+                        const struct slc_builder_report *build)
+{
+    const struct slc_contract_report *report = &product->report;
+    struct format_text a, b;
+    char dims[FORMAT_DIMS_BYTES];
+
+    printf("Wrote %s\n", output);
+    printf("  %-12s %s\n", "dims", format_dims(dims, report->order, report->dims));
+    printf("  %-12s %s partial sums and %s sums dropped\n", "zeros", format_count(&a, zero_sums),
+           format_count(&b, build->explicit_zeros));
+    printf("  %-12s %s\n", "order", report->ordered ? "sums written in order" : "sums sorted");
+    build_report(build, report->order, report->dims);
+}
+
 /* Prints the part, with the bytes that are read, if a part is computed. */
 static void print_part(const struct product *product)
 {
@@ -181,18 +213,14 @@ static void print_part(const struct product *product)
 static void print_store_report(const struct product *product)
 {
     const struct slc_contract_report *report = &product->report;
-    struct format_text a;
-    struct format_text b;
-    char dims[FORMAT_DIMS_BYTES];
+    const struct slc_contract_more *more = product->contract.more;
 
-    printf("Wrote %s\n", product->contract.output);
-    printf("  %-12s %s\n", "dims", format_dims(dims, report->order, report->dims));
-    printf("  %-12s %s partial sums and %s sums dropped\n", "zeros",
-           format_count(&a, report->zero_sums), format_count(&b, report->build.explicit_zeros));
-    printf("  %-12s %s\n", "order", report->ordered ? "sums written in order" : "sums sorted");
+    print_store(product, product->contract.output, report->zero_sums, &report->build);
+    for (unsigned r = 0; r < product->contract.more_count; r++) {
+        print_store(product, more[r].output, more[r].zero_sums, &more[r].build);
+    }
     print_part(product);
     print_device(product, stdout);
-    build_report(&report->build, report->order, report->dims);
     build_report_memory(product->contract.memory_bytes);
 }
 
@@ -212,11 +240,12 @@ static void print_layout(const struct product *product, FILE *out)
                       report->layout_fibers_possible);
     }
     for (unsigned k = 0; k < product->contract.vector_count && report->nnz > 0; k++) {
-        (void)fprintf(out, "  %-12s mode %u: indices %s to %s are in use%s\n",
-                      k == 0 ? "vectors" : "", product->contract.vectors[k].mode + 1,
-                      format_count(&a, report->used[k].first + 1),
-                      format_count(&b, report->used[k].last + 1),
-                      report->used[k].relabelled ? ", as numbered by the store" : "");
+        (void)fprintf(
+            out, "  %-12s mode %u: indices %s to %s are in use%s; %s%s elements in memory\n",
+            k == 0 ? "vectors" : "", product->contract.vectors[k].mode + 1,
+            format_count(&a, report->used[k].first + 1), format_count(&b, report->used[k].last + 1),
+            report->used[k].relabelled ? ", as numbered by the store" : "",
+            product->contract.dry_run ? "at most " : "", format_count(&c, report->used[k].held));
     }
 }
 
@@ -231,6 +260,9 @@ static void print_dry_run(const struct product *product)
         printf("Would compute a number\n");
     } else {
         printf("Would write %s\n", product->contract.output);
+        for (unsigned r = 0; r < product->contract.more_count; r++) {
+            printf("Would write %s\n", product->contract.more[r].output);
+        }
         printf("  %-12s %s, up to %s nonzeros\n", "dims",
                format_dims(dims, report->order, report->dims), format_count(&a, report->sums_most));
         printf("  %-12s %s\n", "order",
@@ -299,10 +331,24 @@ static void set_result_json(const struct product *product, json_t *record)
         slc_json_set_real(record, "number", report->scalar);
         return;
     }
-    slc_json_set_count(record, "result_nnz", report->build.summary.nnz);
-    slc_json_set_count(record, "result_bytes", report->build.summary.file_bytes);
-    slc_json_set_count(record, "zero_sums", (report->zero_sums));
-    slc_json_set_count(record, "dropped_sums", report->build.explicit_zeros);
+    if (product->args.batch == NULL) {
+        json_t *only =
+            ttv_batch_result_json(product->contract.output, report->zero_sums, &report->build);
+
+        (void)json_object_del(only, "output");
+        (void)json_object_update_new(record, only);
+        return;
+    }
+    json_t *results = json_array();
+    (void)json_array_append_new(results, ttv_batch_result_json(product->contract.output,
+                                                               report->zero_sums, &report->build));
+    for (unsigned r = 0; r < product->contract.more_count; r++) {
+        const struct slc_contract_more *more = &product->contract.more[r];
+
+        (void)json_array_append_new(
+            results, ttv_batch_result_json(more->output, more->zero_sums, &more->build));
+    }
+    slc_json_set(record, "results", results);
 }
 
 /* Sets the members that describe how the store was read, the memory and the times. */
@@ -319,19 +365,21 @@ static void set_run_json(const struct product *product, json_t *record)
     (void)json_object_update_new(record, run);
 }
 
-/* Lists the first and last used index, from 1, in the mode of each vector. */
-static json_t *used_json(const struct product *product)
+/* Lists, for each vector, the first and last used index, from 1, and the elements in memory. */
+static void set_vectors_json(const struct product *product, json_t *record)
 {
-    json_t *array = json_array();
+    json_t *used = json_array(), *held = json_array();
 
     for (unsigned k = 0; k < product->contract.vector_count; k++) {
         const bool any = product->report.nnz > 0;
 
         (void)json_array_append_new(
-            array, json_pack("[I, I]", (json_int_t)product->report.used[k].first + any,
-                             (json_int_t)product->report.used[k].last + any));
+            used, json_pack("[I, I]", (json_int_t)product->report.used[k].first + any,
+                            (json_int_t)product->report.used[k].last + any));
+        (void)json_array_append_new(held, json_integer((json_int_t)product->report.used[k].held));
     }
-    return array;
+    slc_json_set(record, "used", used);
+    slc_json_set(record, "held", held);
 }
 
 static json_t *part_json(const struct product *product)
@@ -370,7 +418,7 @@ static enum slc_status print_json(const struct product *product, struct slc_erro
         "threads", (int)report->threads, "memory_least_bytes", (json_int_t)report->least_bytes,
         "process_bytes", (json_int_t)report->process_bytes, "memory_budget_bytes",
         (json_int_t)product->contract.memory_bytes);
-    slc_json_set(record, "used", used_json(product));
+    set_vectors_json(product, record);
     slc_json_set(record, "device", device_json(product));
     if (product->device.why.status != SLC_OK) {
         slc_json_set_text(record, "no_device", fault_text(&why, &product->device.why));
@@ -459,35 +507,47 @@ static enum slc_status print_result(const struct product *product, struct slc_er
     return SLC_OK;
 }
 
-/* Returns the output that a signal must remove. */
-static const char *output_to_remove(const struct product *product)
+/* Returns the outputs that a signal must remove. */
+static struct cleanup_outputs outputs_to_remove(const struct product *product)
 {
-    return product->contract.output != NULL && !product->args.dry_run ? product->contract.output
-                                                                      : "-";
+    const struct slc_contract_options *contract = &product->contract;
+    struct cleanup_outputs outputs = {.count = 0};
+
+    if (contract->output != NULL && !product->args.dry_run) {
+        outputs.paths[outputs.count++] = contract->output;
+    }
+    for (unsigned r = 0; r < contract->more_count && outputs.count > 0; r++) {
+        outputs.paths[outputs.count++] = contract->more[r].output;
+    }
+    return outputs;
 }
 
-/* Checks the output of a dry run, which must fail if a run would fail. */
-static enum slc_status check_output(const struct product *product, struct slc_error *err)
+/* Checks the outputs of a dry run, which must fail if a run would fail. */
+static enum slc_status check_outputs(const struct product *product, struct slc_error *err)
 {
     const struct slc_contract_options *contract = &product->contract;
 
-    return contract->dry_run && contract->output != NULL
-               ? slc_build_folder_check(slc_files_system(), contract->output, contract->overwrite,
-                                        err)
-               : SLC_OK;
+    for (unsigned r = 0; contract->dry_run && contract->output != NULL && r <= contract->more_count;
+         r++) {
+        SLC_TRY(slc_build_folder_check(slc_files_system(),
+                                       r == 0 ? contract->output : contract->more[r - 1].output,
+                                       contract->overwrite, err));
+    }
+    return SLC_OK;
 }
 
 static enum slc_status
 multiply(struct product *product, const struct operands *operands, struct slc_error *err)
 {
     SLC_TRY(fill_options(product, operands, err));
-    SLC_TRY(build_start(&product->args.build, output_to_remove(product), err));
+    const struct cleanup_outputs outputs = outputs_to_remove(product);
+    SLC_TRY(build_start_all(&product->args.build, &outputs, err));
     /* The device is opened after the signal thread has started, so that the threads of the device
      * inherit blocked signals. */
     SLC_TRY(fill_products(product, err));
     SLC_TRY(slc_contract_on_device(&product->contract, &product->choice, &product->device,
                                    &product->report, err));
-    return check_output(product, err);
+    return check_outputs(product, err);
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -511,6 +571,7 @@ static int run(const struct command *command, int argc, char **argv)
         code = console_error(&err);
     }
     slc_products_drop(&product.choice);
+    ttv_batch_destroy(&product.batch);
     return code;
 }
 

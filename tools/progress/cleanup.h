@@ -5,16 +5,16 @@
 #define SLC_TOOLS_CLEANUP_H
 
 #include "base/error/error.h"
-#include "base/memory/limits.h"
 
 /* Starts the signal thread for a command that writes `output` ("-": standard output, nothing to
  * remove). `output` must remain valid for the lifetime of the process. */
 enum slc_status cleanup_watch(const char *output, struct slc_error *err) SLC_NODISCARD;
 
-/* As cleanup_watch, for several files that are written one after the other. */
+/* As cleanup_watch, for several files or stores. */
+enum { CLEANUP_OUTPUTS_MAX = 64 };
 struct cleanup_outputs {
     unsigned count;
-    const char *paths[SLC_MAX_ORDER + 1];
+    const char *paths[CLEANUP_OUTPUTS_MAX];
 };
 enum slc_status cleanup_watch_all(const struct cleanup_outputs *outputs,
                                   struct slc_error *err) SLC_NODISCARD;

@@ -1,6 +1,8 @@
 /* Multiplies tiles on a device and computes the expected sums. */
 #include "product_fixture.h"
 
+#include <set>
+
 extern "C" {
 #include "product_device.h"
 }
@@ -30,7 +32,41 @@ product_run::product_run(const struct batch_fixture &of, const product_case &by,
             matrices.push_back(std::make_unique<device_factor>(by.precision, product.dims[n],
                                                                by.cols, slc_test_seed() + n, any));
             product.matrix[n] = &matrices.back()->matrix;
+            whole[n] = product.matrix[n];
         }
+    }
+}
+
+void product_run::shorten(void)
+{
+    for (unsigned n = 0; n < product.order; n++) {
+        if (whole[n] == nullptr) {
+            continue;
+        }
+        std::set<uint64_t> indices(tensor.coords[n].begin(), tensor.coords[n].end());
+        struct slc_used *used = &product.used[n];
+        uint64_t row = 0;
+
+        *used = {*indices.begin(), *indices.rbegin() + 1, indices.size(), nullptr};
+        words.emplace_back(slc_used_words(used));
+        used->words = words.back().data();
+        matrices.push_back(std::make_unique<device_factor>(how.precision, indices.size() + 1,
+                                                           how.cols, slc_test_seed(), false));
+        struct slc_matrix *brief = &matrices.back()->matrix;
+        for (uint64_t index : indices) {
+            const uint64_t at = index - used->first;
+
+            used->words[at / SLC_USED_WORD_BITS].bits |= UINT64_C(1) << at % SLC_USED_WORD_BITS;
+            for (uint32_t r = 0; r < how.cols; r++) {
+                slc_matrix_set(brief, row, r, slc_matrix_get(whole[n], index, r));
+            }
+            row++;
+        }
+        for (uint64_t w = 1; w < words.back().size(); w++) {
+            used->words[w].before =
+                used->words[w - 1].before + (uint64_t)__builtin_popcountll(used->words[w - 1].bits);
+        }
+        product.matrix[n] = brief;
     }
 }
 
@@ -122,7 +158,7 @@ product_sums product_run::expected(const struct slc_encoded_tile &tile, uint64_t
 
             for (unsigned n = 0; n < product.order; n++) {
                 if (product.matrix[n] != nullptr) {
-                    term *= slc_matrix_get(product.matrix[n], tensor.coords[n][i], r);
+                    term *= slc_matrix_get(whole[n], tensor.coords[n][i], r);
                 }
             }
             made.sums[made.sums.size() - how.cols + r] += term;

@@ -41,6 +41,8 @@ struct product_run {
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_device *device = nullptr;                  /* device, owned by the run */
     std::vector<std::unique_ptr<device_factor>> matrices; /* one per mode, used or not */
+    std::vector<std::vector<struct slc_used_word>> words; /* maps of used indices */
+    const struct slc_matrix *whole[SLC_MAX_ORDER] = {};   /* matrices with a row for each index */
     struct slc_device_product product = {};
 
     /* Integers, or any numbers; the same for the same seed of the test. */
@@ -50,6 +52,8 @@ struct product_run {
 
     /* Creates the emulated device, or that of product_device.h. */
     enum slc_status create_emulated(uint64_t memory_bytes = 0);
+    /* Replaces the matrices by matrices with rows only for used indices. Call it before open. */
+    void shorten(void);
     void create_fake(void);
     enum slc_status open(void);
 

@@ -13,6 +13,9 @@ static void check_tiles(const product_run &run)
     product_run fake(run.tensor, run.how);
     size_t t = 0;
 
+    if (!run.words.empty()) {
+        fake.shorten();
+    }
     fake.create_fake();
     SLC_ASSERT_OK(fake.open(), &fake.err);
     for (const struct batch_block &block : run.tensor.blocks) {
@@ -30,11 +33,17 @@ static void check_tiles(const product_run &run)
     }
 }
 
-static void check(const struct batch_fixture &tensor, const product_case &how, unsigned seed)
+static void check(const struct batch_fixture &tensor,
+                  const product_case &how,
+                  unsigned seed,
+                  bool shortens = false)
 {
     const device_emulation emulation(seed);
     product_run run(tensor, how);
 
+    if (shortens) {
+        run.shorten();
+    }
     SLC_ASSERT_OK(run.create_emulated(), &run.err);
     SLC_ASSERT_OK(run.open(), &run.err);
     check_tiles(run);
@@ -162,6 +171,20 @@ static void long_keys(void)
     }
 }
 
+/* Matrices with rows only for used indices, in some or all modes; one index in seven is used. */
+static void used_rows(void)
+{
+    struct batch_fixture tensor;
+
+    product_encode(&tensor, {5000, 7, 3000}, 700, SLC_MADE_COUNTS,
+                   in_fibers(SLC_CODEC_PACKED, 0, 13));
+    for (uint32_t cols : {1U, 5U}) {
+        for (unsigned modes : {1U, 4U, 5U, 7U}) {
+            check(tensor, {modes, cols, precisions[cols % 2], 2, 300}, modes, true);
+        }
+    }
+}
+
 /* ---- the same bits */
 
 /* All tiles in one lane, one after the other. */
@@ -266,6 +289,7 @@ static const struct slc_test tests[] = {
     {"ends of groups, runs and tiles", sizes},
     {"full tiles", full_tile},
     {"keys of more than 64 bits", long_keys},
+    {"matrices with rows for used indices", used_rows},
     {"the same bits in any lane, with any memory", same_bits},
     {"lanes of several threads at once", lanes_at_once},
 };

@@ -13,7 +13,7 @@ struct fake_lane {
     bool used;
     uint32_t count, given;
     uint32_t offset[SLC_MAX_ORDER][SLC_TILE_NNZ];
-    double sums[SLC_TILE_NNZ];
+    double sums[FAKE_COLUMNS * SLC_TILE_NNZ];
 };
 
 /* Whether this call must fail; the mutex must be held. */
@@ -26,6 +26,7 @@ static enum slc_status may_fail(struct fake_products *fake, const char *what, st
 static enum slc_status plan(void *self,
                             const struct slc_reader *reader,
                             uint32_t modes,
+                            const struct slc_used used[SLC_MAX_ORDER],
                             uint32_t columns,
                             unsigned threads,
                             struct slc_products_plan *planned,
@@ -33,7 +34,11 @@ static enum slc_status plan(void *self,
 {
     struct fake_products *fake = self;
 
-    fake->wrongs += fake->is_open || reader == NULL || columns != 1 || modes == 0;
+    fake->wrongs += fake->is_open || reader == NULL || columns != fake->columns || modes == 0;
+    for (unsigned mode = 0; mode < SLC_MAX_ORDER; mode++) {
+        fake->wrongs += used[mode].words != NULL;
+        fake->planned[mode] = used[mode].count;
+    }
     fake->plans++;
     fake->modes = modes;
     planned->workers =
@@ -42,8 +47,10 @@ static enum slc_status plan(void *self,
     return may_fail(fake, "plan", err);
 }
 
-static enum slc_status
-open_fake(void *self, const struct slc_matrix *const matrices[SLC_MAX_ORDER], struct slc_error *err)
+static enum slc_status open_fake(void *self,
+                                 const struct slc_matrix *const matrices[SLC_MAX_ORDER],
+                                 const struct slc_used used[SLC_MAX_ORDER],
+                                 struct slc_error *err)
 {
     struct fake_products *fake = self;
     const enum slc_status status = may_fail(fake, "open", err);
@@ -52,6 +59,8 @@ open_fake(void *self, const struct slc_matrix *const matrices[SLC_MAX_ORDER], st
     for (unsigned mode = 0; mode < SLC_MAX_ORDER; mode++) {
         fake->wrongs += ((fake->modes >> mode & 1) != 0) != (matrices[mode] != NULL);
         fake->vectors[mode] = matrices[mode];
+        fake->used[mode] = used[mode];
+        fake->wrongs += used[mode].count > fake->planned[mode];
     }
     fake->is_open = status == SLC_OK;
     fake->opens += fake->is_open;
@@ -80,21 +89,34 @@ static void take_nonzero(const struct fake_products *fake,
                          const struct slc_chunk_view *chunk,
                          uint32_t i)
 {
-    double product = ((const double *)chunk->values)[i];
+    double product[FAKE_COLUMNS];
 
+    for (uint32_t r = 0; r < fake->columns; r++) {
+        product[r] = ((const double *)chunk->values)[i];
+    }
     for (unsigned mode = 0; mode < tile->order; mode++) {
         if (fake->vectors[mode] != NULL) {
-            product *= *slc_matrix_row_f64(fake->vectors[mode],
-                                           tile->corner[mode] + chunk->offset[mode][i]);
+            const struct slc_used *used = &fake->used[mode];
+            const uint64_t index = tile->corner[mode] + chunk->offset[mode][i];
+
+            const double *row = slc_matrix_row_f64(
+                fake->vectors[mode], used->end > 0 ? slc_used_position(used, index) : index);
+
+            for (uint32_t r = 0; r < fake->columns; r++) {
+                product[r] *= row[r];
+            }
         }
     }
     if (!continues_fiber(fake, lane, tile, chunk, i)) {
         for (unsigned mode = 0; mode < tile->order; mode++) {
             lane->offset[mode][lane->count] = chunk->offset[mode][i];
         }
-        lane->sums[lane->count++] = 0;
+        memset(lane->sums + (size_t)lane->count++ * fake->columns, 0,
+               fake->columns * sizeof *lane->sums);
     }
-    lane->sums[lane->count - 1] += product;
+    for (uint32_t r = 0; r < fake->columns; r++) {
+        lane->sums[(size_t)(lane->count - 1) * fake->columns + r] += product[r];
+    }
 }
 
 static enum slc_status multiply(const struct fake_products *fake,
@@ -123,7 +145,7 @@ give(const struct fake_products *fake, struct fake_lane *lane, struct slc_device
         fibers->offset[mode] =
             fake->vectors[mode] == NULL ? lane->offset[mode] + lane->given : NULL;
     }
-    fibers->sums = lane->sums + lane->given;
+    fibers->sums = lane->sums + (size_t)lane->given * fake->columns;
     fibers->count = (uint32_t)slc_min_u64(lane->count - lane->given, fake->room);
     lane->given += fibers->count;
     fibers->more = lane->given < lane->count;
@@ -235,6 +257,7 @@ void fake_products_begin(struct fake_products *fake)
 {
     pthread_mutex_init(&fake->mutex, NULL);
     pthread_cond_init(&fake->changed, NULL);
+    fake->columns = fake->columns > 0 ? fake->columns : 1;
     fake->lane = calloc(fake->lanes, sizeof *fake->lane);
     CU_ASSERT_PTR_NOT_NULL_FATAL(fake->lane);
     fake->table = (struct slc_tile_products){.self = fake,

@@ -89,12 +89,12 @@ static enum slc_status run_pass(const struct ttm_problem *problem,
 
     SLC_ASSERT_OK(status, err);
     matrices[problem->mode] = &problem->matrix;
-    status = table.plan(table.self, store.reader, 1U << problem->mode, problem->matrix.cols,
+    status = table.plan(table.self, store.reader, 1U << problem->mode, NULL, problem->matrix.cols,
                         threads, &plan, err);
     if (status == SLC_OK) {
         CU_ASSERT_FATAL(plan.workers >= threads && plan.workers <= WORKERS_MAX);
         CU_ASSERT_EQUAL(plan.host_bytes > 0, products->used);
-        status = table.open(table.self, matrices, err);
+        status = table.open(table.self, matrices, NULL, err);
     }
     if (status == SLC_OK) {
         status = slc_tile_stream_run(
