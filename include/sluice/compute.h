@@ -203,6 +203,78 @@ SLUICE_API enum sluice_status sluice_ttv(const struct sluice_store *store,
                                          struct sluice_ttv_report *report,
                                          struct sluice_error *err);
 
+/* A mode of a tensor in memory, for products with many vectors: the sparse matrix that has a row
+ * for each nonempty fiber of the mode and a column for each index. For use by one thread at a time.
+ */
+struct sluice_ttv_operator;
+
+struct sluice_ttv_operator_options {
+    uint64_t struct_bytes;
+    struct sluice_run_options run; /* run.threads is also the number of threads of each product */
+};
+
+struct sluice_ttv_operator_info {
+    uint64_t struct_bytes;
+    uint32_t order;                  /* order of the tensor */
+    uint32_t mode;                   /* the mode that products multiply */
+    uint64_t dims[SLUICE_MAX_ORDER]; /* sizes of all modes of the tensor */
+    uint64_t fibers;                 /* fibers that have nonzeros; a product has a sum for each */
+    uint64_t nnz;
+    uint64_t used;         /* indices of the mode that have nonzeros */
+    uint64_t memory_bytes; /* memory of the operator */
+};
+
+/* Reads a tensor into memory, for products of `mode` with vectors.
+ * Ownership: the caller destroys *ret_ttv with sluice_ttv_destroy; `store` may be closed before.
+ * Errors: the common errors; SLUICE_ERR_USAGE for a mode that does not exist;
+ * SLUICE_ERR_UNSUPPORTED for a mode of more than 2^31 indices. On error, *ret_ttv is unchanged.
+ * Cost: one pass over the store and a sort, with up to 56 bytes of memory per nonzero, or 80 if the
+ * sizes of all modes together need more than 64 bits. The operator keeps about a third of this. */
+SLUICE_API enum sluice_status sluice_ttv_create(const struct sluice_store *store,
+                                                uint32_t mode,
+                                                const struct sluice_ttv_operator_options *options,
+                                                struct sluice_ttv_operator **ret_ttv,
+                                                struct sluice_error *err);
+
+/* Frees an operator. Accepts NULL. Ownership: frees all memory of the operator. Cost: constant. */
+SLUICE_API void sluice_ttv_destroy(struct sluice_ttv_operator *ttv);
+
+/* Describes an operator.
+ * Errors: SLUICE_ERR_USAGE. On error, `info` is unchanged.
+ * Cost: constant. */
+SLUICE_API enum sluice_status sluice_ttv_get_info(const struct sluice_ttv_operator *ttv,
+                                                  struct sluice_ttv_operator_info *info,
+                                                  struct sluice_error *err);
+
+/* Stores the index that each fiber has in `mode`, a mode other than that of the operator.
+ * Shapes: `indices` has one number per fiber, in the order of the sums of sluice_ttv_multiply;
+ * `count` is the number of fibers. Indices count from 0 and are those of the input.
+ * Ownership: the array is the caller's.
+ * Errors: SLUICE_ERR_USAGE if `mode` is not a remaining mode, or for a wrong count. On error,
+ * `indices` is unchanged.
+ * Cost: about 10 ns per fiber. */
+SLUICE_API enum sluice_status sluice_ttv_get_indices(const struct sluice_ttv_operator *ttv,
+                                                     uint32_t mode,
+                                                     uint64_t *indices,
+                                                     uint64_t count,
+                                                     struct sluice_error *err);
+
+/* Multiplies the tensor by a vector.
+ * Math: sums[f] is the sum of x * vector(i_n) over the nonzeros x of fiber f, where n is the mode
+ * of the operator (Kolda and Bader, SIAM Review 2009, section 2.5). Shapes: `vector` has
+ * vector_count finite numbers, one per index of the mode; `sums` has sum_count numbers, one per
+ * fiber. The two arrays must not overlap. Ownership: both arrays are the caller's. Order: sums are
+ * f64; a sum depends only on its fiber, so it has the same bits for any number of threads. Errors:
+ * SLUICE_ERR_USAGE for a wrong count; SLUICE_ERR_INPUT if a number or a sum is not finite;
+ * SLUICE_ERR_SYSTEM. On error, the contents of `sums` are unspecified.
+ * Cost: one multiply-add per nonzero; no memory is allocated. */
+SLUICE_API enum sluice_status sluice_ttv_multiply(struct sluice_ttv_operator *ttv,
+                                                  const double *vector,
+                                                  uint64_t vector_count,
+                                                  double *sums,
+                                                  uint64_t sum_count,
+                                                  struct sluice_error *err);
+
 struct sluice_ttm_options {
     uint64_t struct_bytes;
     struct sluice_run_options run;

@@ -19,6 +19,7 @@ from ._errors import BudgetError, InputError, Interrupted, SluiceError, StorageE
 from ._library import version
 from ._estimator import CPD
 from ._join import join
+from ._operator import TtvOperator
 from ._result import Diagnosis, Holdout, Iteration, Prediction, Result, Row
 from ._sweep import Sweep, SweepRank, SweepRun, load
 from ._stored import Layout, StoreInfo
@@ -26,6 +27,6 @@ from ._tensor import Tensor, open
 
 __all__ = ["BudgetError", "CPD", "Comparison", "Diagnosis", "Holdout", "InputError", "Interrupted", "Iteration", "Layout",
            "Match", "Prediction", "Residual", "Residuals", "Result", "Row", "SluiceError", "StorageError", "StoreInfo",
-           "Sweep", "SweepRank", "SweepRun", "Tensor", "UsageError", "compare", "convert", "generate", "join", "load",
-           "open", "residuals", "version"]
+           "Sweep", "SweepRank", "SweepRun", "Tensor", "TtvOperator", "UsageError", "compare", "convert", "generate", "join",
+           "load", "open", "residuals", "version"]
 __version__ = "0.1.0"

@@ -43,7 +43,8 @@ def _load() -> ctypes.CDLL:
     found.sluice_store_title.restype = ctypes.c_char_p
     found.sluice_store_name_count.restype = ctypes.c_uint64
     found.sluice_log_to.restype = None
-    for name in ("sluice_store_close", "sluice_model_destroy", "sluice_sweep_destroy", "sluice_builder_abandon"):
+    for name in ("sluice_store_close", "sluice_model_destroy", "sluice_sweep_destroy", "sluice_builder_abandon",
+                 "sluice_ttv_destroy"):
         getattr(found, name).restype = None
     return found
 

@@ -59,6 +59,24 @@ def plain(array: Any, what: str) -> np.ndarray:
     return np.asarray(array)
 
 
+def real_matrix(given: Any, rows: int, what: str) -> np.ndarray:
+    """Returns real numbers as a contiguous float64 matrix with `rows` rows."""
+    try:
+        matrix = plain(given, what)
+        if matrix.dtype.kind == "c":
+            raise UsageError(f"{what} has complex elements; expected real numbers")
+        if matrix.dtype.kind not in "fiubO" or matrix.dtype.kind == "O" and any(one is None for one in matrix.flat):
+            raise TypeError
+        out = np.ascontiguousarray(matrix, dtype=np.float64)
+    except UsageError:
+        raise
+    except (TypeError, ValueError):
+        raise UsageError(f"{what} has elements that are no real numbers") from None
+    if out.ndim != 2 or out.shape[0] != rows:
+        raise UsageError(f"{what} has the shape {out.shape}; expected a matrix of {rows} rows")
+    return out
+
+
 def choose(name: str, choices: Dict[Any, int], given: Any) -> int:
     if not isinstance(given, (str, type(None))) or given not in choices:
         raise UsageError(f"{name} {given!r} is not one of {', '.join(map(str, choices))}", field=name)

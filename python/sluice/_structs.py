@@ -210,6 +210,15 @@ class TtvReport(Structure):
                 ("nnz", U64), ("store_bytes", U64), ("bytes_read", U64), ("fibers", U64), ("device_nnz", U64)]
 
 
+class TtvOperatorOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions)]
+
+
+class TtvOperatorInfo(Structure):
+    _fields_ = [("struct_bytes", U64), ("order", U32), ("mode", U32), ("dims", U64 * MAX_ORDER), ("fibers", U64),
+                ("nnz", U64), ("used", U64), ("memory_bytes", U64)]
+
+
 class TtmOptions(Structure):
     _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("compute", ComputeOptions), ("temp_folder", c_char_p),
                 ("nonzeros", U64), ("part", U32), ("parts", U32)]

@@ -250,6 +250,18 @@ def products(folder):
     check(np.allclose(dense(left, folder), np.einsum("ijk,j->ik", x, factors[1][:, 0]), atol=1e-10), "TTV")
     number = tensor.ttv([factor[:, 0] for factor in factors])
     check(np.isclose(number, np.einsum("ijk,i,j,k->", x, *(factor[:, 0] for factor in factors))), "TTV to a number")
+    with tensor.ttv_operator(1, threads=2) as op:
+        cells = np.zeros((40, 20))
+        for r in range(2):
+            cells[op.indices(0), op.indices(2)] = op @ factors[1][:, r]
+            check(np.allclose(cells, np.einsum("ijk,j->ik", x, factors[1][:, r]), atol=1e-10), f"operator, vector {r}")
+        check(op.shape == (np.count_nonzero(x.any(axis=1)), 30) and op.nnz == tensor.nnz and op.memory_bytes > 0, repr(op))
+        fails(sluice.UsageError, "expected a matrix of 30 rows", op.matvec, np.ones(29))
+        fails(sluice.InputError, "number 3 of the vector", op.matvec, np.where(np.arange(30) == 2, np.nan, 1))
+        fails(sluice.UsageError, "out must be", op.matvec, np.ones(30), np.empty(3))
+        fails(sluice.UsageError, "not a remaining mode", op.indices, 1)
+    fails(sluice.UsageError, "is closed", op.matvec, np.ones(30))
+    fails(sluice.BudgetError, "in memory", tensor.ttv_operator, 0, memory="1MiB")
     coords, rows = tensor.ttm(factors[2], 2, os.path.join(folder, "ttm"))
     want = np.einsum("ijk,kr->ijr", x, factors[2])
     check(isinstance(rows, np.memmap) and len(rows) == np.count_nonzero(x.any(axis=2)), "rows of TTM")

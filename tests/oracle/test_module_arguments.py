@@ -101,12 +101,12 @@ def cases(folder):
     part = tensor.ttv({0: np.ones(20)}, at("part.slc"), part=(0, 1)).path
     yield "join", sluice.join, {"parts": [part], "output": at("j.slc")}, ()
     for name in ("plan", "cpd", "label", "labels", "check", "faults", "export", "add_layout", "drop_layout", "stripe_layout", "gather_layout",
-                 "append", "slice", "permute", "mttkrp", "ttv", "ttm", "sweep", "load"):
+                 "append", "slice", "permute", "mttkrp", "ttv", "ttv_operator", "ttm", "sweep", "load"):
         given = {"plan": {"rank": 2}, "cpd": {"rank": 2, "iters": 1}, "label": {"mode": 0, "index": 0}, "labels": {"mode": 0},
                  "export": {"output": at("e.tns")}, "add_layout": {"kind": "sorted", "mode": 0}, "drop_layout": {"kind": "sorted", "mode": 0},
                  "stripe_layout": {"folders": [at("drive")]}, "append": {"source": at("t.tns")}, "slice": {"output": at("s.slc"), "ranges": {0: 1}},
                  "permute": {"output": at("p.slc"), "modes": [1, 0, 2]}, "mttkrp": {"factors": [np.ones((n, 2)) for n in tensor.shape], "mode": 0},
-                 "ttv": {"vectors": {0: np.ones(20)}, "output": at("v.slc")}, "ttm": {"matrix": np.ones((20, 2)), "mode": 0, "output": at("m")},
+                 "ttv": {"vectors": {0: np.ones(20)}, "output": at("v.slc")}, "ttm": {"matrix": np.ones((20, 2)), "mode": 0, "output": at("m")}, "ttv_operator": {"mode": 0},
                  "sweep": {"ranks": [1], "iters": 1}, "load": {"path": at("one")}}.get(name, {})
         yield name, getattr(tensor, name), given, ("values", "source_name") if name == "append" else ()
     yield "index", named.index, {"mode": 0, "name": "bob"}, ()

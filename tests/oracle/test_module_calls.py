@@ -276,7 +276,8 @@ def exported(folder):
 
 
 # Counterparts of commands in Python and C: the function, the structs, and the names of options; ""
-# marks options without one, because they concern the program: its output and estimates.
+# marks options without one, because they concern the program: its output and estimates. Many
+# vectors (--batch of ttv) have a function of their own, which keeps the tensor in memory.
 OWN = dict.fromkeys(("log-json", "quiet", "dry-run", "no-probe", "probe-seconds", "json", "help", "verbose"), "")
 BUILT = {"temp-dir": "temp_folder"}
 COMPUTED = {"no-cache": "cache"}

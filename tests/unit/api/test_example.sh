@@ -1,13 +1,13 @@
 #!/bin/sh
 # One example converts a tiny tensor, factorizes it and writes the factors; another sums over a
 # mode, a third describes the model, a fourth reads a CSV with names; the others choose a rank,
-# write a page, write for NumPy, and use a row solver. usage: test_example.sh FACTORIZE SUM_MODE
-# EXPLAIN READ_TABLE CHOOSE_RANK TELL_RUN PUBLISH ROBUST (in a cross build meson names its emulator in
+# write a page, write for NumPy, use a row solver, and sum over windows. usage: test_example.sh FACTORIZE SUM_MODE
+# EXPLAIN READ_TABLE CHOOSE_RANK TELL_RUN PUBLISH ROBUST WINDOW_SUMS (in a cross build meson names its emulator in
 # MESON_EXE_WRAPPER)
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 printf '1 1 1 2\n2 2 2 3\n3 1 2 1\n' > "$folder/tiny.tns"
-echo 1..11
+echo 1..12
 out=$($MESON_EXE_WRAPPER "$1" "$folder/tiny.tns" 2 "$folder/factors" 2>&1) &&
     echo "$out" | grep -q '^fit 0\.\|^fit 1\.' &&
     [ -s "$folder/factors/mode-3.npy" ] && [ -s "$folder/factors/lambda.npy" ] &&
@@ -81,5 +81,12 @@ out=$($MESON_EXE_WRAPPER "$8" "$folder/tiny.tns.slc" 2 0.5 "$folder/robust" 2>&1
     [ -s "$folder/robust/mode-3.npy" ] && [ -s "$folder/robust/lambda.npy" ] &&
     echo "ok 11 - decomposes robustly" || {
     echo "not ok 11 - decomposes robustly"
+    echo "$out" | sed 's/^/# /'
+}
+out=$($MESON_EXE_WRAPPER "$9" "$folder/tiny.tns.slc" 3 1 2>&1) &&
+    [ "$out" = "1 to 1: 2 at 1 1
+2 to 2: 3 at 2 2" ] &&
+    echo "ok 12 - sums over windows" || {
+    echo "not ok 12 - sums over windows"
     echo "$out" | sed 's/^/# /'
 }

@@ -50,7 +50,7 @@ def names_of(page):
 
 # The labelled parts of a comment, in order. Other labels may stand before "Errors:".
 PARTS = ("Math", "Shapes", "Ownership", "Order", "Errors", "Cost")
-OPAQUE = ("store", "builder", "model", "sweep")
+OPAQUE = ("store", "builder", "model", "sweep", "ttv_operator")
 LAST_USE = re.compile(r"_(?:destroy|close|abandon|finish)$")
 NUMBERS = re.compile(r"(?:double|uint64_t|uint32_t|struct sluice_range) \*(?:const \*)?(?!ret_)\w+[,)]")
 
