@@ -180,7 +180,7 @@ int main(int argc, char **argv)
     int code = dispatch(argc, argv);
     progress_stop();
     /* While a signal ends the process, resulting errors must not replace the reported reason. */
-    signals_abandon_by(NULL, NULL);
+    (void)signals_abandon_by(NULL, NULL);
     int failed = flush_output();
     if (failed != 0 && code == 0) {
         struct slc_error err = SLC_ERROR_INIT;

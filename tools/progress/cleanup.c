@@ -154,5 +154,5 @@ enum slc_status cleanup_watch(const char *output, struct slc_error *err)
 
 void cleanup_publishing(void)
 {
-    signals_abandon_by(NULL, NULL);
+    (void)signals_abandon_by(NULL, NULL);
 }

@@ -34,8 +34,7 @@ static volatile int stop_signal;
 static int wake_pipe[2];
 static sigset_t handled;
 static pthread_mutex_t abandon_mutex = PTHREAD_MUTEX_INITIALIZER;
-static void (*abandon_fn)(void *context);
-static void *abandon_context;
+static struct signals_abandon current;
 
 static void handler(int number)
 {
@@ -53,9 +52,9 @@ static void handle_first_stop(int number)
 {
     __atomic_store_n(&stop_signal, number, __ATOMIC_RELEASE);
     pthread_mutex_lock(&abandon_mutex);
-    if (abandon_fn != NULL) {
+    if (current.function != NULL) {
         console_note("stopped by a signal");
-        abandon_fn(abandon_context);
+        current.function(current.context);
         run_log_abort(128 + number);
         _exit(128 + number);
     }
@@ -125,19 +124,24 @@ static int install_handlers(void)
     return pthread_sigmask(SIG_BLOCK, &handled, NULL);
 }
 
-void signals_abandon_by(void (*abandon)(void *context), void *context)
+struct signals_abandon signals_abandon_by(void (*abandon)(void *context), void *context)
 {
     pthread_mutex_lock(&abandon_mutex);
-    abandon_fn = abandon;
-    abandon_context = context;
+    const struct signals_abandon before = current;
+
+    current = (struct signals_abandon){.function = abandon, .context = context};
     pthread_mutex_unlock(&abandon_mutex);
+    return before;
 }
 
 enum slc_status signals_start(void (*abandon)(void *context), void *context, struct slc_error *err)
 {
     pthread_t thread;
 
-    signals_abandon_by(abandon, context);
+    (void)signals_abandon_by(abandon, context);
+    if (wake_pipe[1] != 0) {
+        return SLC_OK;
+    }
     if (pipe2(wake_pipe, O_CLOEXEC) != 0) {
         return slc_fail_errno(err, errno, NULL, "cannot create the pipe for signals");
     }

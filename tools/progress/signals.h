@@ -11,13 +11,20 @@
 #include <stdbool.h>
 
 /* Starts the signal thread. `abandon`: NULL for operations that poll the stop flag. Call before any
- * other thread starts. */
+ * other thread starts. Later calls only set `abandon`. */
 enum slc_status
 signals_start(void (*abandon)(void *context), void *context, struct slc_error *err) SLC_NODISCARD;
 
+/* What a signal calls, before it ends the process. */
+struct signals_abandon {
+    void (*function)(void *context); /* NULL: nothing */
+    void *context;
+};
+
 /* Sets `abandon` for the next operation, if it cannot stop midway; NULL for operations that poll
- * the stop flag. An operation during which `abandon` may change must also poll the stop flag. */
-void signals_abandon_by(void (*abandon)(void *context), void *context);
+ * the stop flag. An operation during which `abandon` may change must also poll the stop flag.
+ * Returns what was set before. */
+struct signals_abandon signals_abandon_by(void (*abandon)(void *context), void *context);
 
 /* Returns the stop flag: 0, or the number of the signal. */
 const volatile int *signals_stop(void);

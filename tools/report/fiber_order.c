@@ -9,6 +9,7 @@ struct sorting {
     const struct slc_store *store;
     const struct fiber_order_options *options;
     char *path; /* path of the temporary store; NULL: none */
+    struct signals_abandon before;
 };
 
 static void remove_temporary_store(void *context)
@@ -17,6 +18,9 @@ static void remove_temporary_store(void *context)
 
     if (slc_fiber_order_remove(slc_files_system(), sorting->path, NULL) != SLC_OK) {
         console_note("%s remains and can be removed", sorting->path);
+    }
+    if (sorting->before.function != NULL) {
+        sorting->before.function(sorting->before.context);
     }
 }
 
@@ -31,7 +35,7 @@ static void note_temporary_store(void *context, const char *path)
     }
     sorting->path = slc_strdup(path);
     if (sorting->path != NULL) {
-        signals_abandon_by(remove_temporary_store, sorting);
+        sorting->before = signals_abandon_by(remove_temporary_store, sorting);
     }
 }
 
@@ -53,7 +57,7 @@ enum slc_status fiber_order_open(struct slc_fiber_order *order,
     const enum slc_status status = slc_fiber_order_open(order, store, &request, err);
 
     if (sorting.path != NULL) {
-        signals_abandon_by(NULL, NULL);
+        (void)signals_abandon_by(sorting.before.function, sorting.before.context);
         console_clear_live();
         slc_free(sorting.path);
     }

@@ -99,8 +99,10 @@ static enum slc_status print_record(const json_t *record, struct slc_error *err)
 
 /* ---- temporary folders */
 
-/* Copy of the path of the folder: a signal may arrive while the caller frees the path. */
-static char watched[4096];
+/* Copies of the paths of the folders, or empty strings: a signal may arrive while the caller frees
+ * a path. */
+enum { WATCHED_MAX = 4 };
+static char watched[WATCHED_MAX][4096];
 
 static void remove_folder(const char *path)
 {
@@ -115,7 +117,23 @@ static void remove_folder(const char *path)
 static void remove_watched(void *unused)
 {
     (void)unused;
-    remove_folder(watched);
+    for (unsigned i = 0; i < WATCHED_MAX; i++) {
+        if (watched[i][0] != '\0') {
+            remove_folder(watched[i]);
+        }
+    }
+}
+
+/* Returns the entry of a folder, or a free one if `path` is empty. At most WATCHED_MAX folders
+ * exist at the same time. */
+static char *find_watched(const char *path)
+{
+    unsigned i = 0;
+
+    while (i + 1 < WATCHED_MAX && strcmp(watched[i], path) != 0) {
+        i++;
+    }
+    return watched[i];
 }
 
 enum slc_status bench_temp_folder(const char *parent, char **path, struct slc_error *err)
@@ -133,9 +151,11 @@ enum slc_status bench_temp_folder(const char *parent, char **path, struct slc_er
         slc_free(folder);
         return status;
     }
-    (void)snprintf(watched, sizeof watched, "%s", folder);
+    char *entry = find_watched("");
+    (void)snprintf(entry, sizeof watched[0], "%s", folder);
     status = signals_start(remove_watched, NULL, err);
     if (status != SLC_OK) {
+        entry[0] = '\0';
         (void)rmdir(folder);
         slc_free(folder);
         return status;
@@ -148,6 +168,7 @@ void bench_temp_folder_remove(char *path)
 {
     if (path != NULL) {
         remove_folder(path);
+        find_watched(path)[0] = '\0';
         slc_free(path);
     }
 }
