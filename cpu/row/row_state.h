@@ -31,9 +31,10 @@ static inline uint64_t row_square(const struct row_state *state)
     return (uint64_t)state->width * state->width;
 }
 
-/* Returns the numbers of a worker's scratch. MU: the sums of a row. Newton and PDNR: a matrix and a
- * vector. Normal equations: two matrices and three vectors; ALS also the sums of a row. CCD: the
- * columns, residuals and vectors of a piece. */
+/* Returns the number of doubles in a worker's scratch. MU needs a vector for the sums of a row;
+ * Newton and PDNR need a matrix and a vector; ALS needs three matrices and four vectors, for the
+ * normal equations and their sums. CCD needs two matrices and three vectors for normal equations
+ * or, if that is more, the columns, residuals and vectors of a piece. */
 uint64_t slc_row_scratch_numbers(enum slc_row_method method, uint32_t rank);
 
 /* Set the functions of a method. */

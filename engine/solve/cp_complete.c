@@ -225,9 +225,9 @@ static enum slc_status fail_start(uint32_t component, struct slc_error *err)
                     component + 1);
 }
 
-/* Moves the scales of the columns of initial factors from a folder. A bias gets its scale in its
- * mode, and the mean in the first mode, so that their other columns have ones. The scale of any
- * other component is divided evenly between its columns. */
+/* Moves scales between the columns of initial factors, which were read from a folder. A bias gets
+ * its scale in its mode, and the mean in the first mode, so that their other columns have ones. For
+ * any other component, each column gets the N-th root of the scale, where N is the order. */
 static enum slc_status start_given(struct cp_state *state, struct slc_error *err)
 {
     double norms[SLC_MAX_ORDER][SLC_MAX_RANK], signs[SLC_MAX_RANK], opposites[SLC_MAX_RANK];

@@ -252,7 +252,7 @@ struct sluice_top_options {
     const char *store;  /* store with the names of indices, see sluice_model_export_options.store */
 };
 
-/* A row with one of the largest values of a component. */
+/* A row with one of the largest magnitudes, or values, of a component. */
 struct sluice_top_row {
     uint32_t component, mode; /* numbers from 0 */
     uint64_t place;           /* position among the top rows of the component in the mode, from 0 */
@@ -264,8 +264,9 @@ struct sluice_top_row {
 };
 
 /* Finds the top rows of the components of a model and passes them to `row`. For each component and
- * each mode, the rows are passed in descending order. If `row` returns a value other than 0, the
- * call ends early, which is not an error.
+ * each mode, the rows are passed by descending magnitude or, if options->by_signed is not 0, by
+ * descending value. If `row` returns a value other than 0, the call ends early, which is not an
+ * error.
  * Ownership: a row and its texts are valid during the callback.
  * Errors: SLUICE_ERR_USAGE for components and modes that do not exist; SLUICE_ERR_INPUT if the
  * modes of the store differ from the modes of the model; SLUICE_ERR_FORMAT if options->store is not

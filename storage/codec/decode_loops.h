@@ -66,8 +66,9 @@ SLC_LOOP uint64_t slc_loop_gather_long(const struct slc_gather *gather, uint64_t
     return bits;
 }
 
-/* Gathers the bits of a mask that spans at most 32 bits. The 32-bit elements double the keys per
- * vector and save a step. */
+/* Gathers the bits of a mask that spans at most 32 bits. Compared with slc_loop_gather_long, a
+ * vector holds twice as many elements, because they have 32 bits, and the loop has five steps
+ * instead of six. */
 SLC_LOOP uint32_t slc_loop_gather_short(const struct slc_gather *gather, uint64_t key)
 {
     uint32_t bits = (uint32_t)(key >> gather->shift) & (uint32_t)gather->picked;
