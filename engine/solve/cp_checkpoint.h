@@ -8,7 +8,7 @@
  *  - factor-K: rows of mode K in the order of the store, without pitch
  *  - pending: the pending MTTKRP of the next mode, if a pass for two modes has left it; in the
  *    format of factor-K
- *  - sums-J-R: if a pass has begun, the partial sums of its J-th MTTKRP in memory region R
+ *  - sums-J-M: if a pass has begun, the partial sums of its J-th MTTKRP in memory region M
  *    (mttkrp_state of base/backend.h)
  *  - past: records of the completed iterations
  *  - objectives: objective of each completed iteration; only methods with constraints

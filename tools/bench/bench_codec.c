@@ -7,7 +7,7 @@
  * bits, if nothing else is known about the tensor.
  *
  * Fewer instruction sets have encoding loops than decoding loops. An instruction set without
- * encoding loops encodes with the portable loops, and its row says so. The samples of all codecs
+ * encoding loops encodes with the portable loops, which its row names. The samples of all codecs
  * and instruction sets are measured in alternation. */
 #include "tools/bench/bench.h"
 #include "tools/bench/codec/codec_image.h"
