@@ -26,7 +26,7 @@ enum {
     OVERHEAD_BYTES = 2 << 20,
     /* Resident memory differs by less than this between two runs of a command, and while the
      * factors are read. */
-    RESIDENT_SPREAD_BYTES = 2 << 20
+    RESIDENT_SPREAD_BYTES = 4 << 20
 };
 
 /* Sums of one tile, or of all tiles. */
