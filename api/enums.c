@@ -6,7 +6,7 @@
 #include "convert/build/builder.h"
 #include "convert/generate/generate.h"
 #include "convert/ingest/convert.h"
-#include "engine/product/predict.h"
+#include "engine/product/predict/predict.h"
 #include "engine/product/residuals.h"
 #include "engine/session/device_choice.h"
 #include "engine/solve/cp.h"

@@ -1,5 +1,5 @@
 /* Public function that joins the parts of a product. */
-#include "engine/product/join.h"
+#include "engine/product/join/join.h"
 #include "api/call.h"
 #include "sluice/compute.h"
 

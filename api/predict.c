@@ -1,8 +1,8 @@
 /* Public functions that compute values of a model. */
-#include "engine/product/predict.h"
+#include "engine/product/predict/predict.h"
 #include "api/call.h"
 #include "base/memory/memory.h"
-#include "engine/product/predict_source.h"
+#include "engine/product/predict/predict_source.h"
 #include "sluice/experimental.h"
 
 #include <string.h>

@@ -67,7 +67,7 @@ enum slc_passes {
 const char *slc_passes_name(enum slc_passes passes); /* "auto", "plain", "fused" */
 bool slc_passes_parse(const char *name, enum slc_passes *passes);
 
-/* What the row solver of a decomposition needs (engine/stream/row_pass.h). */
+/* What the row solver of a decomposition needs (engine/stream/rows/row_pass.h). */
 struct slc_plan_row_request {
     bool nonzeros;         /* false: no solver needs nonzeros of rows; other members are ignored */
     uint64_t sums, memory; /* numbers per row, as the solver declares them (base/row_solver.h) */
@@ -217,7 +217,7 @@ struct slc_plan_fusion {
     uint64_t other_read_bytes;
 };
 
-/* Updates of rows from their nonzeros (engine/stream/row_pass.h). All zero if no solver needs
+/* Updates of rows from their nonzeros (engine/stream/rows/row_pass.h). All zero if no solver needs
  * them. */
 struct slc_plan_rows {
     uint32_t segment_nnz; /* nonzeros of a segment, SLC_ROW_SEGMENT_NNZ */

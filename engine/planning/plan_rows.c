@@ -1,4 +1,4 @@
-/* Plans updates of rows from their nonzeros (engine/stream/row_pass.h).
+/* Plans updates of rows from their nonzeros (engine/stream/rows/row_pass.h).
  *
  * A mode with a sorted layout needs as many slots as its largest range of several rows has blocks.
  * A row with more blocks than the ring has slots is read again in every traversal, so the ring gets
@@ -10,7 +10,7 @@
  * their gathered nonzeros, and only their first update makes a pass. */
 #include "engine/planning/planning_impl.h"
 
-#include "engine/stream/row_pass.h"
+#include "engine/stream/rows/row_pass.h"
 
 #include <inttypes.h>
 #include <math.h>

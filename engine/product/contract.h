@@ -50,7 +50,7 @@ struct slc_contract_options {
     unsigned more_count;
     struct slc_contract_more *more;
     struct slc_tile_stream *stream; /* reads the tiles; NULL: the file is scanned */
-    /* Computes one part of the result, whose nonzeros slc_join (engine/product/join.h) adds to
+    /* Computes one part of the result, whose nonzeros slc_join (engine/product/join/join.h) adds to
      * those of the other parts. Needs a stream, and no device. The default is the whole result. */
     struct slc_part_choice part;
     /* Device that multiplies some or all tiles; NULL: workers multiply all tiles. */

@@ -16,7 +16,7 @@
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
 #include "engine/solve/cp_state.h"
-#include "engine/stream/row_pass.h"
+#include "engine/stream/rows/row_pass.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "cpu/row/row.h"
 #include "engine/solve/cp_method.h"
 #include "engine/solve/survey.h"
-#include "engine/stream/row_pass.h"
+#include "engine/stream/rows/row_pass.h"
 
 /* State of a method that updates rows from their nonzeros. */
 struct cp_rows {

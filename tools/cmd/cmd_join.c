@@ -1,5 +1,5 @@
 /* sluice join: makes one result of the parts of a product. */
-#include "engine/product/join.h"
+#include "engine/product/join/join.h"
 #include "tools/build/build_options.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"

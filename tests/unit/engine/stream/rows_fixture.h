@@ -4,7 +4,7 @@
 #define SLC_TEST_ROWS_FIXTURE_H
 
 #include "engine/stream/holdout.h"
-#include "engine/stream/row_pass.h"
+#include "engine/stream/rows/row_pass.h"
 #include "sorted_fixture.h"
 
 #include <stdatomic.h>

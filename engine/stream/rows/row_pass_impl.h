@@ -6,7 +6,7 @@
 #define SLC_ENGINE_ROW_PASS_IMPL_H
 
 #include "base/thread/turns.h"
-#include "engine/stream/row_pass.h"
+#include "engine/stream/rows/row_pass.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -59,7 +59,7 @@ struct row_worker {
     uint32_t nnz;
     /* Memory for orders of the nonzeros, or for the ends of tiles. */
     uint32_t *order[2];
-    uint32_t *spare[SLC_MAX_ORDER];  /* arrays of coordinates, not yet assigned to modes */
+    uint32_t *spare[SLC_MAX_ORDER]; /* arrays of coordinates, not yet assigned to modes */
     /* Products of the nonzeros that the worker computes next, or of the first nonzeros of a long
      * row, and of one piece of the others. */
     struct row_products ahead, piece;
@@ -101,8 +101,8 @@ struct row_table {
 
 /* Nonzeros of an interval of rows, sorted by row and key. */
 struct row_gathering {
-    struct slc_buffer buffer; /* one or several areas of memory for `capacity` nonzeros each */
-    struct row_arrays arrays; /* in the area of the current mode */
+    struct slc_buffer buffer;    /* one or several areas of memory for `capacity` nonzeros each */
+    struct row_arrays arrays;    /* in the area of the current mode */
     uint64_t capacity;           /* nonzeros that fit */
     uint64_t first_row, end_row; /* the interval */
     uint64_t *cursors;           /* per row of the interval: number of its next nonzero */
@@ -116,7 +116,7 @@ struct row_gathering {
      * this block. Batches below batch_count are known. */
     uint64_t *batch_block, *batch_nnz;
     uint64_t batch_count, batch_most;
-    uint64_t batch;                 /* the batch that is gathered */
+    uint64_t batch;     /* the batch that is gathered */
     uint64_t block_nnz; /* nonzeros of the row before the current block */
 };
 

@@ -1,5 +1,5 @@
 /* Divides the rows of a mode into the positions of an update. */
-#include "engine/stream/row_pass_impl.h"
+#include "engine/stream/rows/row_pass_impl.h"
 
 #include "base/hash.h"
 #include "base/memory/checked.h"

@@ -1,5 +1,5 @@
 /* Computes the values of a model at coordinates in memory. */
-#include "engine/product/predict.h"
+#include "engine/product/predict/predict.h"
 
 #include "base/error/stop.h"
 #include "base/memory/checked.h"

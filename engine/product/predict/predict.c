@@ -1,10 +1,10 @@
-#include "engine/product/predict_internal.h"
+#include "engine/product/predict/predict_internal.h"
 
 #include "base/error/stop.h"
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
 #include "convert/ingest/input/foreign.h"
-#include "engine/product/predict_source.h"
+#include "engine/product/predict/predict_source.h"
 #include "storage/model/npy_header.h"
 
 #include <inttypes.h>

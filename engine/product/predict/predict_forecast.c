@@ -8,7 +8,7 @@
 #include "convert/ingest/input/input.h"
 #include "convert/ingest/text/text.h"
 #include "convert/number/format.h"
-#include "engine/product/predict.h"
+#include "engine/product/predict/predict.h"
 #include "storage/model/npy_header.h"
 
 enum { BATCH_ROWS = 16384 };

@@ -29,7 +29,7 @@ struct slc_predict_options {
     /* Store whose nonzeros are the input, instead of a text; NULL: the input is a text.
      * Borrowed. */
     const struct slc_store *store;
-    /* How a table is read (engine/product/predict_source.h); NULL: the text has indices.
+    /* How a table is read (engine/product/predict/predict_source.h); NULL: the text has indices.
      * Borrowed. */
     struct slc_predict_table *table;
     /* Names of the indices of each mode, written to CSV; NULL: none. Only for a store or a

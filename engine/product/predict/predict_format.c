@@ -1,6 +1,6 @@
 /* Formats the rows of a prediction. */
 #include "base/text/csv_text.h"
-#include "engine/product/predict_internal.h"
+#include "engine/product/predict/predict_internal.h"
 #include "storage/manifest/names.h"
 
 #include <math.h>

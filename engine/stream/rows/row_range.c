@@ -4,7 +4,7 @@
  * the nonzeros of a range and sorts them by row. If the range has more nonzeros than fit in its
  * buffer, it counts the nonzeros of intervals of rows, and decodes the range once per interval that
  * fits. */
-#include "engine/stream/row_pass_impl.h"
+#include "engine/stream/rows/row_pass_impl.h"
 
 #include "base/memory/checked.h"
 

@@ -5,7 +5,7 @@
 
 #include "convert/ingest/csv/csv.h"
 #include "convert/ingest/input/row_source.h"
-#include "engine/product/predict.h"
+#include "engine/product/predict/predict.h"
 #include "storage/manifest/store.h"
 #include "storage/model/run_folder.h"
 #include "storage/model/run_names.h"

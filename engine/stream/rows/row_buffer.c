@@ -1,5 +1,5 @@
 /* Copies, filters and sorts the decoded nonzeros of a worker. */
-#include "engine/stream/row_pass_impl.h"
+#include "engine/stream/rows/row_pass_impl.h"
 
 #include "base/memory/checked.h"
 #include "base/topology/topology.h"

@@ -9,7 +9,7 @@
 #include "convert/ingest/input/input.h"
 #include "convert/ingest/text/text.h"
 #include "convert/number/format.h"
-#include "engine/product/predict.h"
+#include "engine/product/predict/predict.h"
 
 enum { BATCH_ROWS = 16384, GRAIN_ROWS = 1024, NUMBERS_BYTES = 3 * (SLC_FORMAT_F64_BYTES + 1) };
 

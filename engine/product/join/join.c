@@ -1,7 +1,7 @@
-#include "engine/product/join.h"
+#include "engine/product/join/join.h"
 
 #include "base/memory/memory.h"
-#include "engine/product/join_internal.h"
+#include "engine/product/join/join_internal.h"
 #include "storage/manifest/path_guard.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
  *
  * A mode that keeps its nonzeros (slc_plan_rows.gather_kept) gathers all of them in its first
  * update. */
-#include "engine/stream/row_pass_impl.h"
+#include "engine/stream/rows/row_pass_impl.h"
 
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"

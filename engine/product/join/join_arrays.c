@@ -1,7 +1,7 @@
 /* Joins .npy files: copies the rows of all parts, in the order of the parts. */
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
-#include "engine/product/join_internal.h"
+#include "engine/product/join/join_internal.h"
 #include "engine/product/npy_pair.h"
 #include "storage/file/output.h"
 #include "storage/manifest/path_guard.h"

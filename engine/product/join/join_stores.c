@@ -6,7 +6,7 @@
 #include "convert/publish/build_complete.h"
 #include "convert/reshape/names_carry.h"
 #include "convert/reshape/store_push.h"
-#include "engine/product/join_internal.h"
+#include "engine/product/join/join_internal.h"
 
 #include <stdio.h>
 #include <string.h>

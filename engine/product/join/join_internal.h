@@ -1,9 +1,9 @@
-/* State that the files of slc_join (engine/product/join.h) share. join.c checks the parts,
+/* State that the files of slc_join (engine/product/join/join.h) share. join.c checks the parts,
  * join_stores.c joins stores, and join_arrays.c joins .npy files. */
 #ifndef SLC_ENGINE_JOIN_INTERNAL_H
 #define SLC_ENGINE_JOIN_INTERNAL_H
 
-#include "engine/product/join.h"
+#include "engine/product/join/join.h"
 #include "engine/product/part_record.h"
 
 struct slc_joining {

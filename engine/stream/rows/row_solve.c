@@ -1,5 +1,5 @@
 /* Computes a row: products of the other factors' rows, traversals, steps and measures. */
-#include "engine/stream/row_pass_impl.h"
+#include "engine/stream/rows/row_pass_impl.h"
 
 #include "base/memory/checked.h"
 #include "base/subnormal.h"

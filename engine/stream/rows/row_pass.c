@@ -1,6 +1,6 @@
 /* Updates the rows of a factor from their nonzeros: makes passes over ranges of rows and over the
  * blocks of rows that exceed the ring, and divides updates into parts. */
-#include "engine/stream/row_pass_impl.h"
+#include "engine/stream/rows/row_pass_impl.h"
 
 #include "base/error/clock.h"
 #include "base/memory/checked.h"

@@ -1,6 +1,6 @@
 /* The row source of a store reads one block at a time. It delivers one record per nonzero, with
  * indices and value; the function `parse` only copies them. */
-#include "engine/product/predict_source.h"
+#include "engine/product/predict/predict_source.h"
 
 #include "base/error/log.h"
 #include "base/memory/checked.h"
