@@ -26,7 +26,7 @@ enum {
     OVERHEAD_BYTES = 2 << 20,
     /* Resident memory differs by less than this between two runs of a command, and while the
      * factors are read. */
-    RESIDENT_SPREAD_BYTES = 4 << 20
+    RESIDENT_SPREAD_BYTES = 2 << 20
 };
 
 /* Sums of one tile, or of all tiles. */
@@ -316,12 +316,28 @@ added_bytes(const struct slc_residuals_options *options, unsigned workers, uint6
         bytes, slc_tile_stream_memory_bytes(&tiles, options->store->reader, workers, true));
 }
 
-uint64_t slc_residuals_least_bytes(const struct slc_residuals_options *options)
+static uint64_t budget_of(const struct slc_residuals_options *options)
+{
+    return options->memory_bytes != 0 ? options->memory_bytes : slc_memory_total() / 5 * 4;
+}
+
+/* Names a budget that will also suffice when `need` is measured again. */
+static enum slc_status
+fail_budget(const struct slc_residuals_options *options, uint64_t need, struct slc_error *err)
+{
+    return slc_fail_budget(err, budget_of(options), slc_plan_plus(need, RESIDENT_SPREAD_BYTES),
+                           "listing %" PRIu64 " residuals of this store", options->top);
+}
+
+enum slc_status slc_residuals_check_memory(const struct slc_residuals_options *options,
+                                           uint64_t more_bytes,
+                                           struct slc_error *err)
 {
     const uint64_t nnz = slc_reader_info(options->store->reader)->nnz;
+    const uint64_t added = added_bytes(options, 1, slc_min_u64(nnz, CAPACITY_LEAST));
+    const uint64_t need = slc_plan_plus(slc_plan_plus(slc_memory_resident(), more_bytes), added);
 
-    return slc_plan_plus(added_bytes(options, 1, slc_min_u64(nnz, CAPACITY_LEAST)),
-                         RESIDENT_SPREAD_BYTES);
+    return need > budget_of(options) ? fail_budget(options, need, err) : SLC_OK;
 }
 
 /* Chooses the number of workers and the buffer of the quantiles, and assigns the rest of the budget
@@ -330,8 +346,7 @@ static enum slc_status
 fit_memory(struct residuals_run *run, uint64_t *stream_bytes, struct slc_error *err)
 {
     const struct slc_residuals_options *options = run->options;
-    const uint64_t budget =
-        options->memory_bytes != 0 ? options->memory_bytes : slc_memory_total() / 5 * 4;
+    const uint64_t budget = budget_of(options);
     uint64_t need;
 
     run->workers = options->threads;
@@ -343,8 +358,7 @@ fit_memory(struct residuals_run *run, uint64_t *stream_bytes, struct slc_error *
         } else if (run->workers > 1) {
             run->workers--;
         } else {
-            return slc_fail_budget(err, budget, need + RESIDENT_SPREAD_BYTES,
-                                   "listing %" PRIu64 " residuals of this store", options->top);
+            return fail_budget(options, need, err);
         }
     }
     *stream_bytes =

@@ -77,9 +77,11 @@ struct slc_residuals {
 enum slc_status slc_residuals_find(const struct slc_residuals_options *options,
                                    struct slc_residuals *residuals,
                                    struct slc_error *err) SLC_NODISCARD;
-/* Returns the smallest memory in bytes that slc_residuals_find allocates, for checks before the
- * factors are read. options->model and the memory in the options are ignored. */
-uint64_t slc_residuals_least_bytes(const struct slc_residuals_options *options);
+/* Checks before the model is read that the residuals and `more_bytes`, which the model will need,
+ * fit in the budget. options->model is not used. Errors: SLC_ERR_BUDGET. */
+enum slc_status slc_residuals_check_memory(const struct slc_residuals_options *options,
+                                           uint64_t more_bytes,
+                                           struct slc_error *err) SLC_NODISCARD;
 void slc_residuals_destroy(struct slc_residuals *residuals);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/memory/memory.h"
 #include "base/text/plain_text.h"
 #include "base/thread/team.h"
+#include "engine/plan/plan_sizes.h"
 #include "engine/product/residuals.h"
 #include "report/json_parts.h"
 #include "storage/manifest/json_text.h"
@@ -107,21 +108,12 @@ static enum slc_status open_store(struct job *job, const char *named, struct slc
 static enum slc_status read_factors(struct job *job, struct slc_error *err)
 {
     const struct slc_run_folder *run = &job->run;
-    uint64_t need = slc_memory_resident();
+    uint64_t bytes = 0;
 
-    if (!slc_add_u64(need, slc_residuals_least_bytes(&job->options), &need)) {
-        need = UINT64_MAX;
-    }
     for (unsigned n = 0; n < run->order; n++) {
-        if (!slc_add_u64(need, slc_matrix_footprint(SLC_F64, run->dims[n], run->rank), &need)) {
-            need = UINT64_MAX;
-            break;
-        }
+        bytes = slc_plan_plus(bytes, slc_matrix_footprint(SLC_F64, run->dims[n], run->rank));
     }
-    if (need > job->args.memory) {
-        return slc_fail_budget(err, job->args.memory, need,
-                               "listing %" PRIu64 " residuals of this store", job->options.top);
-    }
+    SLC_TRY(slc_residuals_check_memory(&job->options, bytes, err));
     job->model = slc_run_folder_view(run, job->factors);
     return slc_model_read(run->files, job->folder, SLC_F64, run->order, run->dims, SLC_MAX_ORDER,
                           &job->run.rank, job->factors, err);
